@@ -1,0 +1,1 @@
+"""PSK text to syntax tree, and back: lexer, parser with error recovery, formatter."""

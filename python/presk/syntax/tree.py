@@ -1,0 +1,463 @@
+"""The syntax tree of PSK: what the parser makes, the formatter prints and the checker reads.
+
+Pure data without behaviour. Every node knows its span. Sizes and bounds in types are ordinary expressions. What a bracket
+or a name means (an axis label, a size, a primitive, a module) is the checker's to decide, so that the parser needs no
+knowledge of primitives.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from presk.text.spans import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """The base of all nodes."""
+
+    span: Span
+
+
+# Axes, in types and behind primitives
+
+
+@dataclass(frozen=True, slots=True)
+class AxisItem(Node):
+    """`name: size`, a lone size, or a bare word (`label` None, `size` a Name): its meaning depends on the place."""
+
+    label: str | None
+    size: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class RunItem(Node):
+    """`..`, any run of leading axes."""
+
+
+type AxisEntry = AxisItem | RunItem
+
+
+# Types
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType(Node):
+    """`real`, `nat[axes] < V`, `bool[…]`. `axes` is None for a scalar; `kind` is `real`, `nat` or `bool`."""
+
+    kind: str
+    axes: tuple[AxisEntry, ...] | None
+    bound: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class TupleType(Node):
+    items: tuple[TypeExpr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordType(Node):
+    fields: tuple[tuple[str, TypeExpr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NamedType(Node):
+    """A module with its parameters, an abbreviation or a tree variable: `nn.Linear{3, 2}`, `Cache`, `P`.
+
+    `arguments` is None where no brace was written.
+    """
+
+    path: tuple[str, ...]
+    arguments: tuple[Argument, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class StackedType(Node):
+    """`T * L`."""
+
+    element: TypeExpr
+    count: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionType(Node):
+    """`fn(real[s]) -> real[s]`, of a parameter only."""
+
+    parameters: tuple[TypeExpr, ...]
+    result: TypeExpr
+
+
+type TypeExpr = TensorType | TupleType | RecordType | NamedType | StackedType | FunctionType
+
+
+# Expressions
+
+
+@dataclass(frozen=True, slots=True)
+class NatLiteral(Node):
+    value: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RealLiteral(Node):
+    """An exact decimal; `text` is as written."""
+
+    value: Fraction
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoolLiteral(Node):
+    value: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StringLiteral(Node):
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListLiteral(Node):
+    """`[a, b]`, in train blocks only."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Node):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Field(Node):
+    """`base.name`; `name_span` is the field's own."""
+
+    base: Expr
+    name: str
+    name_span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class TupleIndex(Node):
+    """`base.0`."""
+
+    base: Expr
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Unary(Node):
+    """`op` is `-` or `not`."""
+
+    op: str
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Node):
+    """`op` is one of `+ - * / // ** == != < <= > >= and or`."""
+
+    op: str
+    left: Expr
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Argument(Node):
+    """A positional (`name` None) or keyword argument."""
+
+    name: str | None
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """`callee(arguments)`. The callee is a Name, a Field, an Axes, an Instance or another Call (`grad(f)(x)`)."""
+
+    callee: Expr
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Axes(Node):
+    """`base[axes]`: new axes of a primitive (`zeros[n]`, `split[h: 2, d]`) or an operand's labels in `ein`."""
+
+    base: Expr
+    axes: tuple[AxisEntry, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Instance(Node):
+    """`Linear{3, 2}` in an expression, as in `grad(Linear{3, 2}.apply)`."""
+
+    base: Expr
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Range(Node):
+    """`a..b`: in an index, or as what a loop runs over. A missing end is None (`[seq = 1..]`)."""
+
+    start: Expr | None
+    stop: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexItem(Node):
+    """`axis = i` or `axis = a..b`; the axis is a bare word or a position, negative from the end."""
+
+    axis: str | int
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Index(Node):
+    """`base[seq = i, heads = 0..2]`."""
+
+    base: Expr
+    items: tuple[IndexItem, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tuple(Node):
+    """`(a, b)`; `()` and `(a,)` have zero and one items."""
+
+    items: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record(Node):
+    """`{x = a, y = b}`."""
+
+    fields: tuple[tuple[str, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FieldChange(Node):
+    """`w = v` of an update; a dotted path reaches into submodules."""
+
+    path: tuple[str, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class SliceChange(Node):
+    """`[seq = i] = v` of an update."""
+
+    items: tuple[IndexItem, ...]
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Update(Node):
+    """`{base with changes}`."""
+
+    base: Expr
+    changes: tuple[FieldChange | SliceChange, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NamePattern(Node):
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class TuplePattern(Node):
+    items: tuple[Pattern, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordPattern(Node):
+    """`{x, y = p}`: a lone field binds its own name."""
+
+    fields: tuple[tuple[str, Pattern], ...]
+
+
+type Pattern = NamePattern | TuplePattern | RecordPattern
+
+
+@dataclass(frozen=True, slots=True)
+class Let(Node):
+    pattern: Pattern
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Block(Node):
+    """`{ lets; result }`."""
+
+    lets: tuple[Let, ...]
+    result: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class If(Node):
+    """A choice on a value known when the entry is bound; `otherwise` is a Block or another If."""
+
+    condition: Expr
+    then: Block
+    otherwise: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Loop(Node):
+    """`fold state = start over element in source along axis { body }`, or `scan`.
+
+    `source` is a tree, a tensor, a Range, or a Tuple of these (zipped). `along` is an axis name or a position.
+    """
+
+    kind: str
+    state: Pattern
+    start: Expr
+    element: Pattern
+    source: Expr
+    along: str | int | None
+    body: Block
+
+
+@dataclass(frozen=True, slots=True)
+class MapTrees(Node):
+    """`map(p = params, g = grads) { body }`."""
+
+    bindings: tuple[tuple[str, Expr], ...]
+    body: Block
+
+
+type Expr = (
+    NatLiteral
+    | RealLiteral
+    | BoolLiteral
+    | StringLiteral
+    | ListLiteral
+    | Name
+    | Field
+    | TupleIndex
+    | Unary
+    | Binary
+    | Call
+    | Axes
+    | Instance
+    | Range
+    | Index
+    | Tuple
+    | Record
+    | Update
+    | Block
+    | If
+    | Loop
+    | MapTrees
+)
+
+
+# Declarations
+
+
+@dataclass(frozen=True, slots=True)
+class Import(Node):
+    """`import nn`, `import "a/b.psk" as b`, `from nn import Linear, LayerNorm`.
+
+    `target` is a module's name, or a path where `is_path`. `names` is None for a whole import.
+    """
+
+    target: str
+    is_path: bool
+    alias: str | None
+    names: tuple[tuple[str, Span], ...] | None
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class Const(Node):
+    name: str
+    name_span: Span
+    value: Expr
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class TypeAlias(Node):
+    name: str
+    name_span: Span
+    value: TypeExpr
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleParameter(Node):
+    """A nat parameter (`kind` is `nat`) or a real one (`real`) of a module, with its default if it has one."""
+
+    name: str
+    kind: str
+    default: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class MemberDecl(Node):
+    """A parameter with its initializer, or a submodule with overridden initializers."""
+
+    name: str
+    name_span: Span
+    type: TypeExpr
+    initializer: Expr | None
+    overrides: tuple[FieldChange, ...]
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionParameter(Node):
+    name: str
+    type: TypeExpr
+    default: Expr | None
+
+
+@dataclass(frozen=True, slots=True)
+class Function(Node):
+    """`fn name[P](parameters) -> result { body }`; `takes_self` in a module's functions."""
+
+    name: str
+    name_span: Span
+    tree_variables: tuple[str, ...]
+    takes_self: bool
+    parameters: tuple[FunctionParameter, ...]
+    result: TypeExpr | None
+    body: Block
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class Module(Node):
+    name: str
+    name_span: Span
+    parameters: tuple[ModuleParameter, ...]
+    members: tuple[MemberDecl, ...]
+    functions: tuple[Function, ...]
+    doc: str
+
+
+@dataclass(frozen=True, slots=True)
+class TrainItem(Node):
+    """`key = value` of a train block."""
+
+    key: str
+    key_span: Span
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Train(Node):
+    name: str
+    name_span: Span
+    items: tuple[TrainItem, ...]
+    doc: str
+
+
+type Declaration = Import | Const | TypeAlias | Module | Function | Train
+
+
+@dataclass(frozen=True, slots=True)
+class File(Node):
+    """One source file."""
+
+    declarations: tuple[Declaration, ...]
