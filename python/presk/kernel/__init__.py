@@ -1,0 +1,1 @@
+"""PSK-Kernel: nodes, printer, reader; lowering by family; the layout space and the rule `auto`."""
