@@ -1,0 +1,1 @@
+"""Sizes as polynomials, exact constants, axes and their names, the types of values, and the alignment of operands."""

@@ -1,0 +1,243 @@
+"""The types of PSK values: tensors with named axes, trees of them, and what stands for them while nothing is bound.
+
+One set of types serves the checker (sizes are polynomials, a leading `Run` stands for `..`) and Core (sizes are numbers;
+a Run remains only in the bodies of leafwise maps). Immutable, hashable, compared structurally.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Union
+
+from presk.shapes import constants
+from presk.shapes.constants import Constant
+from presk.shapes.poly import Poly
+
+HIDDEN = "_"
+"""Axis names that begin so are given by presk to the unnamed axes of a run and dropped again in results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """One axis: a name or None, and a size."""
+
+    name: str | None
+    size: Poly
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run of leading axes of unknown number: `..` of a signature, or a leaf in the body of a map."""
+
+    label: str
+
+
+AxisOrRun = Union[Axis, Run]
+Shape = tuple[AxisOrRun, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """`kind` is `real`, `nat` or `bool`; a scalar has no axes; nats below `bound`.
+
+    `bound` is None for reals and booleans.
+    """
+
+    kind: str
+    axes: Shape = ()
+    bound: Poly | None = None
+
+    @property
+    def run(self) -> Run | None:
+        """The leading run, or None."""
+        return self.axes[0] if self.axes and isinstance(self.axes[0], Run) else None
+
+    @property
+    def explicit(self) -> tuple[Axis, ...]:
+        """The axes behind the run."""
+        return tuple(axis for axis in self.axes if isinstance(axis, Axis))
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The shape as numbers. Only for bound types: a symbolic size or a run is a fault of the caller."""
+        out: list[int] = []
+        for axis in self.axes:
+            whole = axis.size.whole if isinstance(axis, Axis) else None
+            if whole is None:
+                raise ValueError(f"{show(self)} has a size that is not bound")
+            out.append(whole)
+        return tuple(out)
+
+
+@dataclass(frozen=True, slots=True)
+class TupleOf:
+    """A tuple."""
+
+    items: tuple[Type, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordOf:
+    """A record; the order of fields is part of the type."""
+
+    fields: tuple[tuple[str, Type], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleOf:
+    """A module's parameter tree: its qualified name, its nat and real parameters, and the types of its members."""
+
+    name: str
+    arguments: tuple[Constant, ...]
+    fields: tuple[tuple[str, Type], ...]
+
+    @property
+    def label(self) -> str:
+        """`Linear{3, 2}`, or the bare name of a module without parameters."""
+        if not self.arguments:
+            return self.name
+        return f"{self.name}{{{', '.join(_show_argument(argument) for argument in self.arguments)}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stacked:
+    """`element * count`: values of a tree type stacked along an unnamed leading axis. The element is no tensor."""
+
+    element: Type
+    count: Poly
+
+
+@dataclass(frozen=True, slots=True)
+class TreeVariable:
+    """A parameter tree of any type, `P` of `fn f[P](…)`; only while nothing is bound."""
+
+    name: str
+
+
+Type = Union[Tensor, TupleOf, RecordOf, ModuleOf, Stacked, TreeVariable]
+REAL = Tensor("real")
+BOOL = Tensor("bool")
+
+
+def stack(element: Type, count: Poly, name: str | None = None) -> Type:
+    """The type of `count` values of type `element` stacked: a tensor gets a leading axis, a tree is `Stacked`."""
+    if isinstance(element, Tensor):
+        return Tensor(element.kind, (Axis(name, count), *element.axes), element.bound)
+    return Stacked(element, count)
+
+
+def fields_of(tree: Type) -> tuple[tuple[str, Type], ...] | None:
+    """Names and types of a tree's fields (a tuple's are `0`, `1` …), stacked ones included; None for other types."""
+    match tree:
+        case RecordOf(fields) | ModuleOf(fields=fields):
+            return fields
+        case TupleOf(items):
+            return tuple((str(at), item) for at, item in enumerate(items))
+        case Stacked(element, count):
+            fields = fields_of(element)
+            return None if fields is None else tuple((name, stack(each, count)) for name, each in fields)
+        case Tensor() | TreeVariable():
+            return None
+
+
+def leaves(tree: Type, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Tensor]]:
+    """Paths and types of a tree's tensors in declaration order."""
+    if isinstance(tree, Tensor):
+        yield path, tree
+        return
+    for name, each in fields_of(tree) or ():
+        yield from leaves(each, (*path, name))
+
+
+def transform(tree: Type, tensor: Callable[[Tensor], Tensor], size: Callable[[Poly], Poly]) -> Type:
+    """The type with every tensor and every count and module argument's size replaced."""
+    match tree:
+        case Tensor():
+            return tensor(tree)
+        case TupleOf(items):
+            return TupleOf(tuple(transform(item, tensor, size) for item in items))
+        case RecordOf(fields):
+            return RecordOf(tuple((name, transform(each, tensor, size)) for name, each in fields))
+        case ModuleOf(name, arguments, fields):
+            return ModuleOf(
+                name,
+                tuple(_transform_argument(argument, size) for argument in arguments),
+                tuple((field, transform(each, tensor, size)) for field, each in fields),
+            )
+        case Stacked(element, count):
+            return stack(transform(element, tensor, size), size(count))
+        case TreeVariable():
+            return tree
+
+
+def substitute(
+    tree: Type,
+    sizes: Mapping[str, Poly],
+    runs: Mapping[str, Shape] | None = None,
+    trees: Mapping[str, Type] | None = None,
+) -> Type:
+    """The type with dimension variables, runs and tree variables replaced."""
+    if trees and isinstance(tree, TreeVariable):
+        return trees.get(tree.name, tree)
+
+    def replace(tensor: Tensor) -> Tensor:
+        axes: list[AxisOrRun] = []
+        for axis in tensor.axes:
+            if isinstance(axis, Axis):
+                axes.append(Axis(axis.name, axis.size.substitute(sizes)))
+            else:
+                axes.extend((runs or {}).get(axis.label, (axis,)))
+        bound = None if tensor.bound is None else tensor.bound.substitute(sizes)
+        return Tensor(tensor.kind, tuple(axes), bound)
+
+    if trees and isinstance(tree, TupleOf):
+        return TupleOf(tuple(substitute(item, sizes, runs, trees) for item in tree.items))
+    if trees and isinstance(tree, RecordOf):
+        return RecordOf(tuple((name, substitute(each, sizes, runs, trees)) for name, each in tree.fields))
+    if trees and isinstance(tree, Stacked):
+        return stack(substitute(tree.element, sizes, runs, trees), tree.count.substitute(sizes))
+    return transform(tree, replace, lambda size: size.substitute(sizes))
+
+
+def show(tree: Type) -> str:
+    """The type as PSK writes it: `real[batch: 4, 3]`, `{k: real[seq: T]}`, `Block * 2`."""
+    match tree:
+        case Tensor(kind, axes, bound):
+            shown = kind if not axes else f"{kind}[{', '.join(show_axis(axis) for axis in axes)}]"
+            return shown if bound is None else f"{shown} < {bound}"
+        case TupleOf(items):
+            inside = ", ".join(show(item) for item in items)
+            return f"({inside},)" if len(items) == 1 else f"({inside})"
+        case RecordOf(fields):
+            return f"{{{', '.join(f'{name}: {show(each)}' for name, each in fields)}}}"
+        case ModuleOf():
+            return tree.label
+        case Stacked(element, count):
+            factor = f"({count})" if len(count.terms) > 1 else str(count)
+            return f"{show(element)} * {factor}"
+        case TreeVariable(name):
+            return name
+
+
+def show_axis(axis: AxisOrRun) -> str:
+    """`batch: 4`, `3`, or `..`."""
+    if isinstance(axis, Run):
+        return ".."
+    return str(axis.size) if axis.name is None else f"{axis.name}: {axis.size}"
+
+
+def _show_argument(argument: Constant) -> str:
+    if isinstance(argument, constants.Symbolic):
+        return str(argument.size)
+    return constants.show(argument)
+
+
+def _transform_argument(argument: Constant, size: Callable[[Poly], Poly]) -> Constant:
+    match argument:
+        case constants.Rational():
+            return argument
+        case constants.Symbolic(value):
+            return constants.from_size(size(value))
+        case constants.Apply(function, arguments):
+            return constants.apply(function, *(_transform_argument(each, size) for each in arguments))
