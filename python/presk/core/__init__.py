@@ -1,0 +1,1 @@
+"""PSK-Core: nodes, verifier, printer and reader; binding an entry; simplification; derivatives; groups."""

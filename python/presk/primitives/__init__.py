@@ -1,0 +1,1 @@
+"""The one table of primitives: name, operands, keywords, shape rule and doc of each."""
