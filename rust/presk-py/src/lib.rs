@@ -1,9 +1,23 @@
-//! The Python extension `presk._native`.
+//! The Python extension `presk._native`: it converts arguments, releases the GIL, calls the crates and maps their errors.
+//!
+//! Nothing is decided here. Python has checked what a user gave, so whatever is refused is a fault of presk's own and
+//! raised as `ValueError`. The stub `python/presk/_native.pyi` is held against this module by a test.
+
+#![deny(unsafe_code)]
+
 use pyo3::prelude::*;
 
-/// The compiled half of presk.
+mod draw;
+mod elementary;
+
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::draw::{derive_key, fill_bits, fill_normal, fill_uniform, shuffle};
+    #[pymodule_export]
+    use super::elementary::{apply_f32, apply_f64, power_f32, power_f64};
+
+    #[pymodule_export]
+    #[expect(non_upper_case_globals, reason = "Python's name for it")]
     const __version__: &str = env!("CARGO_PKG_VERSION");
 }

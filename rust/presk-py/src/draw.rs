@@ -1,0 +1,70 @@
+//! Keys and draws for Python: `presk_rt::key` and `presk_rt::draw` over one-dimensional arrays, filled in place.
+
+use numpy::{PyArray1, PyArrayMethods, PyReadwriteArray1};
+use presk_rt::{draw, key};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+
+/// The 32 bytes of the key of a place.
+#[pyfunction]
+pub fn derive_key(seed: u64, stream: &[u8], path: &[u8], indices: Vec<u32>) -> PyResult<key::Key> {
+    key::derive(seed, stream, path, &indices).ok_or_else(|| PyValueError::new_err("a name of 4 GiB"))
+}
+
+/// Fills `out` with the u64 of a stream's elements from `start` on.
+#[pyfunction]
+pub fn fill_bits(
+    py: Python<'_>,
+    key: key::Key,
+    nonce: u64,
+    start: u64,
+    mut out: PyReadwriteArray1<'_, u64>,
+) -> PyResult<()> {
+    let out = out.as_slice_mut()?;
+    py.detach(|| draw::fill_bits(&key, nonce, start, out));
+    Ok(())
+}
+
+/// Fills `out` with uniforms in [lo, hi), from a stream's element `start` on.
+#[pyfunction]
+pub fn fill_uniform(
+    py: Python<'_>,
+    key: key::Key,
+    nonce: u64,
+    start: u64,
+    lo: f64,
+    hi: f64,
+    mut out: PyReadwriteArray1<'_, f64>,
+) -> PyResult<()> {
+    let out = out.as_slice_mut()?;
+    py.detach(|| draw::fill_uniform(&key, nonce, start, lo, hi, out));
+    Ok(())
+}
+
+/// Fills `out` with normals, from a stream's element `start` on.
+#[pyfunction]
+pub fn fill_normal(
+    py: Python<'_>,
+    key: key::Key,
+    nonce: u64,
+    start: u64,
+    std: f64,
+    mean: f64,
+    mut out: PyReadwriteArray1<'_, f64>,
+) -> PyResult<()> {
+    let out = out.as_slice_mut()?;
+    py.detach(|| draw::fill_normal(&key, nonce, start, std, mean, out));
+    Ok(())
+}
+
+/// A permutation of 0 … count − 1.
+#[pyfunction]
+pub fn shuffle<'py>(py: Python<'py>, key: key::Key, nonce: u64, count: usize) -> PyResult<Bound<'py, PyArray1<i64>>> {
+    let out = PyArray1::zeros(py, count, false);
+    {
+        let mut out = out.try_readwrite()?;
+        let out = out.as_slice_mut()?;
+        py.detach(|| draw::shuffle(&key, nonce, out));
+    }
+    Ok(out)
+}
