@@ -1,6 +1,6 @@
 //! Keys and draws for Python: `presk_rt::key` and `presk_rt::draw` over one-dimensional arrays, filled in place.
 
-use numpy::{PyArray1, PyArrayMethods, PyReadwriteArray1};
+use numpy::PyReadwriteArray1;
 use presk_rt::{draw, key};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -57,14 +57,10 @@ pub fn fill_normal(
     Ok(())
 }
 
-/// A permutation of 0 … count − 1.
+/// Fills `out` with a permutation of 0 … n − 1, n being its length.
 #[pyfunction]
-pub fn shuffle<'py>(py: Python<'py>, key: key::Key, nonce: u64, count: usize) -> PyResult<Bound<'py, PyArray1<i64>>> {
-    let out = PyArray1::zeros(py, count, false);
-    {
-        let mut out = out.try_readwrite()?;
-        let out = out.as_slice_mut()?;
-        py.detach(|| draw::shuffle(&key, nonce, out));
-    }
-    Ok(out)
+pub fn shuffle(py: Python<'_>, key: key::Key, nonce: u64, mut out: PyReadwriteArray1<'_, i64>) -> PyResult<()> {
+    let out = out.as_slice_mut()?;
+    py.detach(|| draw::shuffle(&key, nonce, out));
+    Ok(())
 }
