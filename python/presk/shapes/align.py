@@ -64,7 +64,7 @@ def match_axes(leading: Shape, other: Shape, *, other_first: bool = False) -> tu
     theirs = tuple(axis for axis in other if isinstance(axis, Axis))
     if len(theirs) > len(mine):
         raise _depends_on_run(leading, other) if leading_run or other_run else _too_many(leading, other)
-    if other_run and not leading_run:
+    if other_run and (not leading_run or leading[0] != other[0]):
         raise _depends_on_run(leading, other)
     places = _by_name(mine, theirs)
     if places is None:

@@ -121,10 +121,20 @@ BOOL = Tensor("bool")
 
 
 def stack(element: Type, count: Poly, name: str | None = None) -> Type:
-    """The type of `count` values of type `element` stacked: a tensor gets a leading axis, a tree is `Stacked`."""
-    if isinstance(element, Tensor):
-        return Tensor(element.kind, (Axis(name, count), *element.axes), element.bound)
-    return Stacked(element, count)
+    """The type of `count` values of type `element` stacked along a leading axis `name`.
+
+    A tensor gets the axis. So do the leaves of tuples and records where the axis has a name; a module's tree, and any tree
+    stacked along an unnamed axis, is `Stacked`.
+    """
+    match element:
+        case Tensor(kind, axes, bound):
+            return Tensor(kind, (Axis(name, count), *axes), bound)
+        case TupleOf(items) if name is not None:
+            return TupleOf(tuple(stack(item, count, name) for item in items))
+        case RecordOf(fields) if name is not None:
+            return RecordOf(tuple((field, stack(each, count, name)) for field, each in fields))
+        case _:
+            return Stacked(element, count)
 
 
 def fields_of(tree: Type) -> tuple[tuple[str, Type], ...] | None:
