@@ -1,0 +1,1 @@
+"""What runs an entry: values and trees, the Backend seam and the backends, synthesized inputs, tensor files."""

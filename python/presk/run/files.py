@@ -1,0 +1,106 @@
+"""Reading and replacing files: one place where an operating system's refusal becomes a diagnostic.
+
+A file that is written is written whole or not at all: into a temporary name beside it, synced, then renamed over it, so
+that an interrupt or a full disk leaves what was there. Called by the tensor files, the command line, and whoever keeps
+checkpoints.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from presk.text.diagnostics import PreskError, fail
+
+PLAIN_MODE = 0o666
+"""Permissions of a new file, before the process's umask takes from them."""
+
+
+def read_bytes(path: str | Path, what: str = "the file") -> bytes:
+    """The whole file. E8001 where it can't be read; `what` names it in the sentence."""
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError, MemoryError) as error:
+        raise unreadable(path, error, what) from error
+
+
+def unreadable(path: str | Path, error: Exception, what: str = "the file") -> PreskError:
+    """E8001: the file can't be read, and why."""
+    hint = "it is a folder" if isinstance(error, IsADirectoryError) else None
+    return fail("E8001", f"{what} `{shown(path)}` can't be read: {reason(error)}", hint=hint)
+
+
+def unwritable(path: str | Path, error: Exception) -> PreskError:
+    """E8002: the file can't be written, and why. What stood there before stands there still."""
+    hint = "nothing was changed" if Path(path).exists() else None
+    return fail("E8002", f"`{shown(path)}` can't be written: {reason(error)}", hint=hint)
+
+
+def reason(error: Exception) -> str:
+    """What the operating system or a library said, as one line."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return " ".join((text or type(error).__name__).split())
+
+
+def shown(path: str | Path) -> str:
+    """A path as text that can be printed anywhere, undecodable bytes and control characters replaced."""
+    text = str(path).encode("utf-8", "replace").decode()
+    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+
+
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """Gives a temporary path to write to; a `with` block that ends well puts that file in place of `path`.
+
+    Links are followed, permissions kept. What isn't a regular file (`/dev/stdout`) is written to directly. E8002 where
+    the file, or the temporary one, can't be written; the old file is then as it was.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        status = target.stat() if target.exists() else None
+    except (OSError, ValueError) as error:
+        raise unwritable(path, error) from error
+    if status is not None and not stat.S_ISREG(status.st_mode):
+        if stat.S_ISDIR(status.st_mode):
+            raise unwritable(path, IsADirectoryError(0, "it is a folder"))
+        with _refusals(path):
+            yield target
+        return
+    temporary = target.with_name(f".{target.name[:100]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
+    try:
+        with _refusals(path):
+            os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PLAIN_MODE))
+            yield temporary
+            if status is not None:
+                temporary.chmod(stat.S_IMODE(status.st_mode))
+            _sync(temporary)
+            temporary.replace(target)
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: str | Path, data: bytes) -> None:
+    """Replaces the file's content, whole or not at all. E8002 where that can't be done."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(data)
+
+
+@contextmanager
+def _refusals(path: str | Path) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise unwritable(path, error) from error
+
+
+def _sync(path: Path) -> None:
+    """Waits until the file's content has reached the disk, so that the rename never runs ahead of it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,146 @@
+"""Trees of arrays in safetensors files: keys are dotted paths, the metadata says whose they are.
+
+The metadata holds `presk` (the version that wrote it), `order` (the paths in declaration order, as JSON; the format itself
+sorts) and whatever the caller adds, such as the hashes of program and realization. Files are read through the
+format's own library, which checks sizes and offsets before anything is trusted. Called by the Python API, the command
+line and whoever keeps checkpoints.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from presk import __version__
+from presk.run import trees
+from presk.run.files import reason, replacing, shown, unreadable
+from presk.text.diagnostics import did_you_mean, fail
+
+Array = NDArray[Any]
+
+STORED = frozenset({"float64", "float32", "bfloat16", "float16", "int64", "int32", "int16", "int8", "uint8", "bool"})
+"""Element types a file may hold, by NumPy's names."""
+
+TRANSPOSED = ".T"
+"""Behind a name of the file: its last two axes change places."""
+
+EACH = "{}"
+"""In a name of the file: 0, 1, 2 … as far as there are any, stacked along a new leading axis."""
+
+
+@dataclass(frozen=True, slots=True)
+class TensorFile:
+    """A file's arrays by their names, in declaration order where the file says it, and its metadata."""
+
+    arrays: Mapping[str, Array]
+    metadata: Mapping[str, str]
+
+
+def write(path: str | Path, tree: object, metadata: Mapping[str, str] | None = None) -> None:
+    """Writes a tree of arrays, whole or not at all. E6031 for what is no such tree, E8002 where it can't be written."""
+    from safetensors import SafetensorError, TensorSpec, serialize_file
+
+    arrays: dict[str, Array] = {}
+    for names, leaf in trees.leaves(tree):
+        arrays[_key(names)] = _storable(_key(names), leaf)
+    header = {"presk": __version__, "order": json.dumps(list(arrays)), **(metadata or {})}
+    specs = {
+        name: TensorSpec(dtype=array.dtype.name, shape=array.shape, data_ptr=array.ctypes.data, data_len=array.nbytes)
+        for name, array in arrays.items()
+    }
+    with replacing(path) as temporary:
+        try:
+            serialize_file(specs, temporary, metadata=header)
+        except SafetensorError as error:
+            raise OSError(reason(error)) from error
+
+
+def read(path: str | Path) -> TensorFile:
+    """All arrays of a file. E8001 where it can't be read, E8003 where it isn't a safetensors file."""
+    import ml_dtypes as _  # bfloat16 becomes a NumPy type by this import
+    from safetensors import SafetensorError, safe_open
+
+    try:
+        with safe_open(str(path), framework="np") as opened:
+            metadata = cast(dict[str, str], opened.metadata() or {})
+            arrays = {name: cast(Array, opened.get_tensor(name)) for name in opened.keys()}  # noqa: SIM118: no mapping
+    except SafetensorError as error:
+        raise fail("E8003", f"`{shown(path)}` isn't a safetensors file: {reason(error)}") from error
+    except (OSError, MemoryError) as error:
+        raise unreadable(path, error) from error
+    except (ValueError, TypeError, AttributeError, KeyError, RuntimeError) as error:  # a type or path it can't handle
+        raise fail("E8003", f"`{shown(path)}` can't be taken as a safetensors file: {reason(error)}") from error
+    return TensorFile({name: arrays[name] for name in _order(metadata, arrays)}, metadata)
+
+
+def read_tree(path: str | Path, names: Mapping[str, str] | None = None) -> Any:
+    """The tree a file holds. With `names`, only what they name is taken: `{"head.w": "lm_head.weight.T"}`.
+
+    A value of `names` is a name of the file; `.T` behind it swaps the last two axes, and `{}` in it stands for 0, 1, 2 …,
+    whose arrays are stacked along a new leading axis. Errors as for `read`; E8004 lists the names the file lacks.
+    """
+    file = read(path)
+    if names is None:
+        return trees.grow((tuple(name.split(".")), array) for name, array in file.arrays.items())
+    missing = [wanted for wanted in names.values() if not _sources(wanted, file.arrays)]
+    if missing:
+        hint = did_you_mean(missing[0].removesuffix(TRANSPOSED), file.arrays)
+        raise fail("E8004", f"`{shown(path)}` has no {', '.join(f'`{name}`' for name in missing)}", hint=hint)
+    return trees.grow((tuple(name.split(".")), _taken(wanted, file.arrays)) for name, wanted in names.items())
+
+
+def _key(names: trees.Path) -> str:
+    if not names or any(not name or "." in name for name in names):
+        what = "a lone array" if not names else f"a field named `{'.'.join(names)}`"
+        raise fail("E6031", f"{what} has no dotted path to be stored under", hint="put it into a dict: {'x': array}")
+    return ".".join(names)
+
+
+def _storable(name: str, leaf: object) -> Array:
+    array = np.asarray(leaf)
+    if array.dtype.name not in STORED:
+        raise fail("E6031", f"`{name}` is an array of {array.dtype}, which a file of weights can't hold")
+    return np.ascontiguousarray(array.astype(array.dtype.newbyteorder("<"), copy=False)).reshape(array.shape)
+
+
+def _order(metadata: Mapping[str, str], arrays: Mapping[str, Array]) -> list[str]:
+    """The names in declaration order where the metadata says one of exactly these names, else sorted."""
+    try:
+        order = json.loads(metadata.get("order", "null"))
+    except (ValueError, RecursionError):
+        order = None
+    if isinstance(order, list) and all(isinstance(each, str) for each in cast(list[object], order)):
+        named = cast(list[str], order)
+        if len(named) == len(arrays) and set(named) == set(arrays):
+            return named
+    return sorted(arrays)
+
+
+def _sources(wanted: str, arrays: Mapping[str, Array]) -> list[str]:
+    """The file's names that `wanted` stands for; none where it lacks them."""
+    plain = wanted.removesuffix(TRANSPOSED)
+    if EACH not in plain:
+        return [plain] if plain in arrays else []
+    found: list[str] = []
+    while (name := plain.replace(EACH, str(len(found)))) in arrays:
+        found.append(name)
+    return found
+
+
+def _taken(wanted: str, arrays: Mapping[str, Array]) -> Array:
+    parts = [arrays[name] for name in _sources(wanted, arrays)]
+    shapes = {part.shape for part in parts}
+    if len(shapes) > 1:
+        raise fail("E8004", f"the arrays of `{wanted}` have different shapes: {', '.join(map(str, sorted(shapes)))}")
+    array = np.stack(parts) if EACH in wanted else parts[0]
+    if not wanted.endswith(TRANSPOSED):
+        return array
+    if array.ndim < 2:
+        raise fail("E8004", f"`{wanted}` asks for the transpose of an array of shape {array.shape}")
+    return np.ascontiguousarray(array.swapaxes(-1, -2))
