@@ -1,24 +1,74 @@
-# Every target sets up what it needs: a fresh clone wants Python 3.11 or newer, a Rust toolchain and a C compiler, nothing else.
+# Every target sets up what it needs: a fresh clone wants Python 3.11 or newer, a Rust toolchain and a C compiler.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-CARGO_MANIFEST := rust/Cargo.toml
-RUST_SOURCES := $(wildcard rust/Cargo.toml rust/Cargo.lock rust/*/Cargo.toml rust/*/build.rs rust/*/src/*.rs rust/*/src/*/*.rs rust/*/src/*/*/*.rs)
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+RUST_SOURCES := rust/Cargo.toml rust/Cargo.lock $(shell find rust -name target -prune -o \( -path '*/src/*.rs' -o -name Cargo.toml -o -name build.rs \) -print)
 export CARGO_TARGET_DIR := $(CURDIR)/rust/target
 
+# What maturin builds the extension under. Cargo under the same compiles PyO3 once, not once for each of the two.
+CARGO = cd rust && PYO3_BUILD_EXTENSION_MODULE=1 PYO3_CONFIG_FILE="$$(ls $(CARGO_TARGET_DIR)/maturin/pyo3-config-*-abi3.txt)" cargo
+
+PYTEST := $(BIN)/python -m pytest
+
 .DEFAULT_GOAL := help
-.PHONY: help setup
+.PHONY: help setup demo test lint test-rust test-slow fuzz bench wheel format lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/' | expand -t 20
 
+demo: setup  ## the tour: a real program, run, with exact results
+	$(BIN)/presk demo
+
+test: lint test-rust  ## every check and every test but the slow ones: formats, lints, types, Rust, Python
+	$(PYTEST) -m 'not slow'
+
 setup: $(VENV)/.built  ## virtual environment, locked dependencies, compiled extension (again only when sources changed)
+
+lint: setup  ## formats, lints and types alone
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/pyright
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --release --locked --workspace --all-targets -- -D warnings
+
+test-rust: setup  ## the tests of the Rust crates alone
+	$(CARGO) test --release --config checked.toml --locked --workspace --exclude presk-py --quiet
+
+test-slow: setup  ## the tests that `make test` leaves out
+	$(PYTEST) -m slow
+
+fuzz: setup  ## malformed programs, texts and files by the hundred thousand
+	$(PYTEST) tests/fuzz -m 'slow or not slow'
+
+bench: setup  ## the benchmarks, one after the other
+	set -e; for each in benchmarks/*.py; do echo "# $$each"; $(BIN)/python $$each; done
+
+wheel: setup  ## the wheel, in dist/
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --quiet --out dist
+	@ls dist/*.whl
+
+format: setup  ## formats the sources in place
+	$(BIN)/ruff check --fix --quiet || true
+	$(BIN)/ruff format
+	$(CARGO) fmt --all
+
+lock:  ## brings both lock files to the newest versions that fit
+	rm -rf build/lock && $(PYTHON) -m venv build/lock
+	$(PYTHON) -c 'import tomllib; p = tomllib.load(open("pyproject.toml", "rb")); print(*p["project"]["dependencies"], *p["dependency-groups"]["dev"], sep="\n")' > build/lock/wanted
+	build/lock/bin/python -m pip --disable-pip-version-check --quiet install --requirement build/lock/wanted
+	build/lock/bin/python -m pip --disable-pip-version-check freeze > build/lock/pins
+	(echo "# Exact versions of everything the development environment holds; \`make lock\` writes this file."; cat build/lock/pins) > requirements-dev.lock
+	cd rust && cargo update
+
+clean:  ## removes whatever was built
+	rm -rf $(VENV) build dist rust/target python/presk/_native*.so
 
 $(VENV)/.locked: requirements-dev.lock
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements-dev.lock
+	$(PIP) install --requirement requirements-dev.lock
 	touch $@
 
 $(VENV)/.built: $(VENV)/.locked pyproject.toml $(RUST_SOURCES)
-	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	PATH="$(CURDIR)/$(BIN):$$PATH" $(PIP) install --no-deps --no-build-isolation --editable .
 	touch $@
