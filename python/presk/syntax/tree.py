@@ -2,7 +2,7 @@
 
 Pure data without behaviour. Every node knows its span. Sizes and bounds in types are ordinary expressions. What a bracket
 or a name means (an axis label, a size, a primitive, a module) is the checker's to decide, so that the parser needs no
-knowledge of primitives.
+knowledge of primitives. `TypeExpr`, `Pattern`, `Expr` and `Declaration` are unions; isinstance and match tell their members.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class RunItem(Node):
     """`..`, any run of leading axes."""
 
 
-type AxisEntry = AxisItem | RunItem
+AxisEntry = AxisItem | RunItem
 
 
 # Types
@@ -88,7 +88,7 @@ class FunctionType(Node):
     result: TypeExpr
 
 
-type TypeExpr = TensorType | TupleType | RecordType | NamedType | StackedType | FunctionType
+TypeExpr = TensorType | TupleType | RecordType | NamedType | StackedType | FunctionType
 
 
 # Expressions
@@ -275,7 +275,7 @@ class RecordPattern(Node):
     fields: tuple[tuple[str, Pattern], ...]
 
 
-type Pattern = NamePattern | TuplePattern | RecordPattern
+Pattern = NamePattern | TuplePattern | RecordPattern
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,7 +325,7 @@ class MapTrees(Node):
     body: Block
 
 
-type Expr = (
+Expr = (
     NatLiteral
     | RealLiteral
     | BoolLiteral
@@ -453,7 +453,7 @@ class Train(Node):
     doc: str
 
 
-type Declaration = Import | Const | TypeAlias | Module | Function | Train
+Declaration = Import | Const | TypeAlias | Module | Function | Train
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,3 +461,22 @@ class File(Node):
     """One source file."""
 
     declarations: tuple[Declaration, ...]
+
+
+# Entries, as named on the command line and in `Program[...]`
+
+
+@dataclass(frozen=True, slots=True)
+class EntryPart(Node):
+    """A name of an entry's path, with module parameters where a brace was written (else None)."""
+
+    name: str
+    arguments: tuple[Argument, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Entry(Node):
+    """`nn.Linear{3, 2}.apply`, `adamw.step[MiniGPT]`: a path, and the types its tree variables stand for."""
+
+    parts: tuple[EntryPart, ...]
+    trees: tuple[TypeExpr, ...]

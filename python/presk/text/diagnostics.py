@@ -118,7 +118,9 @@ def _excerpt(span: Span) -> list[str]:
     text = span.source.line(line).expandtabs(1)
     width = max(1, min(span.end - span.start, len(text) - column + 1))
     cut = max(0, column - SHOWN_LINE_LIMIT // 2)
-    shown = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[cut : cut + SHOWN_LINE_LIMIT])
+    shown = "".join(
+        char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text[cut : cut + SHOWN_LINE_LIMIT]
+    )
     width = min(width, max(1, len(shown) - (column - 1 - cut)))
     gutter = f"{line:>5} | "
     return [

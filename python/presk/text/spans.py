@@ -6,9 +6,12 @@ computed on demand and count from 1. Used by the lexers, the checker and every d
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import cached_property
+
+_LINE_BREAK = re.compile(r"\r\n?|\n")
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,9 +24,7 @@ class Source:
     @cached_property
     def line_starts(self) -> tuple[int, ...]:
         """Offsets at which the lines begin."""
-        starts = [0]
-        starts.extend(at + 1 for at, char in enumerate(self.text) if char == "\n")
-        return tuple(starts)
+        return (0, *(match.end() for match in _LINE_BREAK.finditer(self.text)))
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset, both from 1."""
@@ -34,8 +35,8 @@ class Source:
     def line(self, number: int) -> str:
         """The text of line `number` (from 1), without its newline."""
         start = self.line_starts[number - 1]
-        end = self.line_starts[number] - 1 if number < len(self.line_starts) else len(self.text)
-        return self.text[start:end].rstrip("\r")
+        end = self.line_starts[number] if number < len(self.line_starts) else len(self.text)
+        return self.text[start:end].rstrip("\r\n")
 
 
 @dataclass(frozen=True, slots=True)
