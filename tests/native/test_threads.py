@@ -1,0 +1,97 @@
+"""What threads see of the extension: the GIL is released, and a caller's floating-point mode changes no bit."""
+
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import platform
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from presk import _native, draw
+
+KEY = bytes(range(32))
+
+UPWARD = {"x86_64": 0x800, "aarch64": 0x400000}
+"""The C library's number for rounding toward +∞, by machine."""
+
+
+def fill_normals(count: int) -> np.ndarray:
+    out = np.empty(count)
+    _native.fill_normal(KEY, 0, 0, 1.0, 0.0, out)
+    return out
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        lambda: fill_normals(1 << 23),
+        lambda: _native.fill_uniform(KEY, 0, 0, 0.0, 1.0, np.empty(1 << 25)),
+        lambda: _native.fill_bits(KEY, 0, 0, np.empty(1 << 25, dtype=np.uint64)),
+        lambda: _native.shuffle(KEY, 0, np.empty(1 << 23, dtype=np.int64)),
+        lambda: _native.apply_f64("erf", np.full(1 << 23, 0.7)),
+        lambda: _native.power_f64(np.full(1 << 22, 0.7), np.full(1 << 22, 1.3)),
+    ],
+    ids=["normal", "uniform", "bits", "shuffle", "apply", "power"],
+)
+def test_other_threads_run_meanwhile(work: object) -> None:
+    """With the GIL held, this thread would wait for the whole call before its first turn."""
+    started = threading.Event()
+    interval = sys.getswitchinterval()
+
+    def run() -> None:
+        started.set()
+        work()  # type: ignore[operator]
+
+    worker = threading.Thread(target=run)
+    sys.setswitchinterval(1e-5)
+    try:
+        worker.start()
+        started.wait()
+        turns = 0
+        while worker.is_alive():
+            time.sleep(0.001)
+            turns += 1
+    finally:
+        sys.setswitchinterval(interval)
+        worker.join()
+    assert turns > 10
+
+
+@pytest.fixture
+def upward() -> Iterator[ctypes.CDLL]:
+    """The C library, for a test that sets the rounding mode of its own thread."""
+    machine = platform.machine()
+    name = ctypes.util.find_library("m")
+    if machine not in UPWARD or name is None:
+        pytest.skip(f"no known way to set the rounding mode on {machine}")
+    library = ctypes.CDLL(name)
+    yield library
+    library.fesetround(0)
+
+
+def test_a_callers_rounding_mode_changes_no_bit(upward: ctypes.CDLL) -> None:
+    x = np.linspace(0.1, 5.0, 1000)
+    y = x.astype(np.float32)
+    functions = ("exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "erf", "sqrt")
+
+    def everything() -> list[bytes]:
+        drawn = [draw.normal(KEY, 1, [1000], std=0.3, mean=0.1), draw.uniform(KEY, 1, [1000], lo=-0.1, hi=0.2)]
+        applied = [getattr(draw.libm, name)(x) for name in functions]
+        single = [getattr(draw.libm, name)(y) for name in functions]
+        return [each.tobytes() for each in [*drawn, *applied, *single, draw.libm.pow(x, x), draw.libm.pow(y, y)]]
+
+    ahead = everything()
+    assert upward.fesetround(UPWARD[platform.machine()]) == 0
+    try:
+        assert np.float64(1) + np.float64(1e-30) > 1, "the mode is set"
+        within = everything()
+        assert np.float64(1) + np.float64(1e-30) > 1, "the caller's mode is put back"
+    finally:
+        upward.fesetround(0)
+    assert within == ahead
