@@ -49,6 +49,7 @@ def key(seed: int, stream: str, path: str, indices: Sequence[int] = ()) -> bytes
 def bits(key: bytes, step: int, count: int, start: int = 0) -> NDArray[np.uint64]:
     """The u64 of elements `start` … `start + count − 1`, of shape [count]."""
     nonce = _in_range("the step", step, SEED_BITS)
+    start = _in_range("the first element's number", start, SEED_BITS)
     return _filled(np.uint64, count, start, lambda at, out: _native.fill_bits(key, nonce, at, out))
 
 
