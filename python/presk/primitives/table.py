@@ -13,24 +13,27 @@ from dataclasses import dataclass
 from typing import Literal, Union
 
 from presk.shapes.constants import Constant
-from presk.shapes.types import Axis, Type
+from presk.shapes.types import AxisOrRun, Type
 
-Kind = Literal["real", "nat", "bool", "number", "any", "tree"]
+Kind = Literal["real", "nat", "bool", "number", "alike", "any", "tree"]
 """What an operand takes. `real`: a real, a nat is injected. `number`: a real or a nat, kept as it is, unless another
-`number` operand of the call is real: then all are. `any`: any tensor. `tree`: any value."""
+`number` operand of the call is real: then all are. `alike`: as `number`, or all of them bool. `any`: any tensor.
+`tree`: any value."""
 
-KeywordKind = Literal["axis", "axes", "nat", "int", "real", "word", "flag"]
-"""`axis`: one axis by name or position · `axes`: one or several, or all where the default is None · `nat`: a size ·
-`int`: a whole number of either sign · `real`: an exact constant · `word`: one of `Keyword.words` · `flag`: true or false."""
+KeywordKind = Literal["axis", "axes", "order", "nat", "int", "real", "word", "names"]
+"""`axis`: one axis by name or position · `axes`: one or several, or all where the default is None · `order`: several whose
+order counts · `nat`: a size · `int`: a whole number of either sign · `real`: an exact constant · `word`: one of
+`Keyword.words` · `names`: free keywords `old = new`, a tuple of pairs (rename's)."""
 
 NewAxes = Literal["none", "sizes", "labels", "sizes_or_label"]
 """What brackets behind the name hold: nothing · axes with sizes (`zeros[n]`) · bare words that are names, sizes following
 from the operands (`ein`, `stack`, `merge`) · sizes where at most one bare word is only a name (`split`)."""
 
-Attribute = Union[None, bool, int, str, Constant, tuple[int, ...], tuple[Axis, ...], tuple[tuple[str, ...], ...]]
+Attribute = Union[None, bool, int, str, Constant, tuple[int, ...], tuple[AxisOrRun, ...], tuple[tuple[str, ...], ...]]
 """A keyword's value in normal form. An axis is its index in the operand's `axes` (a run counts as one entry); several are
-a sorted tuple; all of them is None. New axes are `new`: a tuple of Axis. `ein` has `out`, a tuple holding one tuple of
-names, and `labels`, a tuple of names for each operand. A `nat` or `int` is an int once bound, a Constant while symbolic."""
+a sorted tuple, all of them is None; an `order` is a tuple as given. New axes are `new`: a tuple of Axis with sizes, those
+that follow from the operands filled in (`..` is a Run). `ein` has `out`, a tuple holding one tuple of names, and `labels`,
+a tuple of names for each operand. A `nat` or `int` is an int once bound, a Constant while symbolic. A draw has `draw`."""
 
 Attributes = Mapping[str, Attribute]
 
@@ -75,7 +78,10 @@ Rule = Callable[[tuple[Type, ...], Attributes], Type]
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """One row of the table. An `internal` one is made by passes and can't be written in a program."""
+    """One row of the table. An `internal` one is made by passes and can't be written in a program.
+
+    `positional` names what may be given by position, in order (empty: the operands); all else is given by keyword.
+    """
 
     name: str
     family: str
@@ -86,3 +92,4 @@ class Primitive:
     new_axes: NewAxes = "none"
     internal: bool = False
     draws: bool = False
+    positional: tuple[str, ...] = ()
