@@ -21,7 +21,7 @@ _HOMES = {
     "InternalError": "presk.text.diagnostics",
     "PreskError": "presk.text.diagnostics",
 }
-"""The module each public name is loaded from. The imports above tell type checkers the same; a test compares the two."""
+"""The module each public name comes from. The imports above tell type checkers the same; a test compares the two."""
 
 __all__ = sorted([*_HOMES, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
 
