@@ -65,6 +65,8 @@ clean:  ## removes whatever was built
 	rm -rf $(VENV) build dist rust/target python/presk/_native*.so
 
 $(VENV)/.locked: requirements-dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit("presk needs Python 3.11 or newer: make PYTHON=python3.12 ..." if sys.version_info < (3, 11) else 0)'
+	@command -v cargo > /dev/null || { echo "presk is built with Rust: install its toolchain, cargo is not on the PATH"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(PIP) install --requirement requirements-dev.lock
 	touch $@

@@ -5,10 +5,13 @@ from __future__ import annotations
 import ctypes
 import ctypes.util
 import platform
+import signal
+import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -95,3 +98,53 @@ def test_a_callers_rounding_mode_changes_no_bit(upward: ctypes.CDLL) -> None:
     finally:
         upward.fesetround(0)
     assert within == ahead
+
+
+def test_pieces_drawn_on_several_threads_are_the_whole() -> None:
+    count, piece = 100_003, 1_000
+    whole, pieces = fill_normals(count), np.empty(count)
+    with ThreadPoolExecutor(4) as pool:
+        for start in range(0, count, piece):
+            pool.submit(_native.fill_normal, KEY, 0, start, 1.0, 0.0, pieces[start : start + piece])
+    assert np.array_equal(pieces, whole)
+
+
+def test_an_interrupt_ends_a_long_draw() -> None:
+    """The draw would take a quarter of a minute; a piece of it takes a quarter of a second."""
+    script = "from presk import draw; print('drawing', flush=True); draw.normal(bytes(32), 0, [2**28])"
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "drawing\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    begin = time.monotonic()
+    _, errors = process.communicate(timeout=60)
+    assert "KeyboardInterrupt" in errors
+    assert time.monotonic() - begin < 10
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: _native.fill_bits(b"short", 0, 0, np.empty(1, np.uint64)),
+        lambda: _native.fill_bits(KEY, 0, 0, np.empty((2, 2), np.uint64)),
+        lambda: _native.fill_bits(KEY, 0, 0, np.empty(4, np.uint64)[::2]),
+        lambda: _native.fill_normal(KEY, 0, 0, 1.0, 0.0, np.empty(1, np.float32)),
+        lambda: _native.fill_normal(KEY, -1, 0, 1.0, 0.0, np.empty(1)),
+        lambda: _native.apply_f64("tan", np.empty(1)),
+        lambda: _native.power_f64(np.ones(2), np.ones(3)),
+    ],
+)
+def test_what_does_not_fit_raises(call: object) -> None:
+    with pytest.raises((ValueError, TypeError, OverflowError)):
+        call()  # type: ignore[operator]
+
+
+def test_a_read_only_array_is_not_written() -> None:
+    out = np.zeros(4)
+    out.flags.writeable = False
+    with pytest.raises(TypeError):
+        _native.fill_normal(KEY, 0, 0, 1.0, 0.0, out)
+    assert not out.any()
