@@ -1,6 +1,7 @@
 """Blocks and what has one: `if`, `fold`, `scan`, `map`; the patterns they and `let` bind.
 
-A block is `let`s and a last expression, its value. An error in a statement is reported, and reading goes on with the next.
+A block is `let`s and a last expression, its value. An error in a statement is reported, and reading goes on with the
+next.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from presk.syntax import tree
 from presk.syntax.expressions import LEVELS, ExpressionReader
 from presk.syntax.foreign import FOREIGN_WORDS, STATEMENT_WORDS
 from presk.syntax.lexer import DECLARATION_WORDS, KEYWORDS
-from presk.text.cursor import Stop
+from presk.text.cursor import UnreadableError
 from presk.text.diagnostics import Diagnostic
 from presk.text.lexer import END, Scan, Token
 from presk.text.spans import Source, Span
@@ -35,6 +36,7 @@ class BlockReader(ExpressionReader):
         start = self.advance().start
         self.braces[opened] = "block"
         outer, self.line_ends = self.line_ends, True
+        height, self.height = self.height, 0
         lets: list[tree.Let] = []
         result: tree.Expr | None = None
         errors = self.failures
@@ -45,6 +47,7 @@ class BlockReader(ExpressionReader):
         end = self.advance()
         self.line_ends = outer
         self.grow()
+        self.height = max(height, self.height)
         if result is None:
             span = Span(self.source, end.start, end.end)
             if self.failures == errors:
@@ -64,7 +67,7 @@ class BlockReader(ExpressionReader):
         return next((opened for opened, close in self.pairs.items() if close == closing), -1)
 
     def _at_end_of_block(self, opened: int) -> bool:
-        """Skips `;` and looks for the closing brace. Raises Stop where the block can't go on, its brace being forgotten."""
+        """Skips `;` and looks for the closing brace. Raises UnreadableError where that brace is forgotten."""
         while True:
             while self.accept(";") is not None:
                 pass
@@ -96,7 +99,7 @@ class BlockReader(ExpressionReader):
                 value = self._value()
             self.end_of_statement()
             return value
-        except Stop:
+        except UnreadableError:
             self.depth, self.height = depth, height
             self.recover(begin)
             return None
@@ -191,7 +194,7 @@ class BlockReader(ExpressionReader):
         then = self.block("an `if`")
         if self.token.kind == "name" and self.token.text == "elif":
             self.unexpected("`else`")
-        if self.token.kind != "else":
+        if not self.at("else"):
             span = Span(self.source, start, start + len("if"))
             self.fail("E1029", "this `if` has no `else`", span, "both ways need a value: write `else { … }`")
         self.advance()

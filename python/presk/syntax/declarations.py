@@ -7,14 +7,15 @@ declaration.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import pairwise
 from typing import NoReturn
 
 from presk.syntax import tree
 from presk.syntax.foreign import FOREIGN_WORDS
 from presk.syntax.lexer import DECLARATION_WORDS
 from presk.syntax.types import TypeReader
-from presk.text.cursor import Stop, describe
-from presk.text.lexer import END, Token
+from presk.text.cursor import UnreadableError, describe
+from presk.text.lexer import END
 from presk.text.spans import Span
 
 _NO_DECLARATION = "the declarations are import, from, const, type, module, fn and train"
@@ -40,11 +41,12 @@ class DeclarationReader(TypeReader):
                 continue
             begin, errors = self.index, self.failures
             self.starts.add(begin)
+            self.height = 0
             try:
                 reader = readers.get(self.token.kind, self._no_declaration)
                 declaration = reader()
                 self.end_of_statement()
-            except Stop:
+            except UnreadableError:
                 self._next_declaration(begin)
                 continue
             if self.token.kind == "}":
@@ -190,7 +192,7 @@ class DeclarationReader(TypeReader):
         return tree.ModuleParameter(span, token.text, kind, default)
 
     def _check_order(self, parameters: list[tree.ModuleParameter]) -> None:
-        for before, after in zip(parameters, parameters[1:], strict=False):
+        for before, after in pairwise(parameters):
             if before.kind == "real" and after.kind == "nat":
                 self.report(
                     "E1022", f"the nat parameter `{after.name}` comes after a real one", after.span, "nats come first"
@@ -198,7 +200,7 @@ class DeclarationReader(TypeReader):
 
     def _body(self, owner: str, kind: str, item: Callable[[], None]) -> None:
         """The braces of a module or train block; an item's error is recovered from at the next item."""
-        if self.token.kind != "{":
+        if not self.at("{"):
             self.unexpected(f"`{{` and the body of {owner}")
         opened = self.index
         self.braces[opened] = kind
@@ -212,17 +214,18 @@ class DeclarationReader(TypeReader):
             self._check_open(opened)
             begin = self.index
             self.starts.add(begin)
+            self.height = 0
             try:
                 item()
                 self.end_of_statement()
-            except Stop:
+            except UnreadableError:
                 self.depth = self.height = 0
                 self.recover(begin)
         self.advance()
         self.line_ends = outer
 
     def _check_open(self, opened: int) -> None:
-        """Raises Stop where a body can't go on because its closing brace is forgotten."""
+        """Raises UnreadableError where a body can't go on because its closing brace is forgotten."""
         token = self.token
         if token.kind == END:
             self.not_closed(opened)

@@ -1,8 +1,8 @@
 """Operators, calls, brackets and fields, tuples, records and updates.
 
-Precedence, from loose to tight: `or`, `and`, `not`, comparisons (never chained), `+ -`, `* / //`, unary `-`, `**` (to the
-right), then calls, brackets and fields. A line break that counts ends an expression, except before `.field`, `else` and
-`with`, none of which can begin a statement.
+Precedence, from loose to tight: `or`, `and`, `not`, comparisons (never chained), `+ -`, `* / //`, unary `-`, `**` (to
+the right), then calls, brackets and fields. A line break that counts ends an expression, except before `.field`,
+`else` and `with`, none of which can begin a statement.
 """
 
 from __future__ import annotations
@@ -21,9 +21,12 @@ from presk.text.spans import Source, Span
 NOT_LEVEL, COMPARISON_LEVEL, MINUS_LEVEL, POWER_LEVEL = 3, 4, 7, 8
 
 LEVELS = {
-    **{"or": 1, "and": 2},
+    "or": 1,
+    "and": 2,
     **dict.fromkeys(("==", "!=", "<", "<=", ">", ">="), COMPARISON_LEVEL),
-    **{"+": 5, "-": 5, "*": 6, "/": 6, "//": 6, "**": POWER_LEVEL},
+    **dict.fromkeys(("+", "-"), 5),
+    **dict.fromkeys(("*", "/", "//"), 6),
+    "**": POWER_LEVEL,
 }
 _ALL_LEVELS = {**LEVELS, **{foreign: LEVELS[own] for foreign, (own, _) in FOREIGN_OPERATORS.items()}}
 
@@ -61,7 +64,7 @@ class ExpressionReader(LiteralReader):
         while True:
             kind = self.token.kind
             level = _ALL_LEVELS.get(kind, 0)
-            if level <= floor or self.at_line_end:
+            if level <= floor or (self.token.line_break and self.line_ends):
                 break
             if kind in FOREIGN_OPERATORS:
                 kind = self._foreign_operator()
@@ -273,11 +276,10 @@ class ExpressionReader(LiteralReader):
         """An expression or a range; its ends may be left out."""
         start = self.token.start
         first = None if self.token.kind == ".." else self.expression()
-        if self.token.kind != "..":
-            assert first is not None
+        if first is not None and not self.at(".."):
             return first
         self.advance()
-        last = None if self.token.kind in (",", "]", ")", "{", END) else self.expression()
+        last = None if any(map(self.at, (",", "]", ")", "{", "along", END))) else self.expression()
         return tree.Range(self.span_from(start), first, last)
 
     # Primaries
@@ -312,6 +314,7 @@ class ExpressionReader(LiteralReader):
         return tree.StringLiteral(self.span_of(token), self.string_value(token))
 
     def record(self) -> tree.Expr:
+        """`{x = a, y = b}`."""
         start = self.token.start
         self.braces[self.index] = "record"
         fields = self.bracketed(self._record_field, "field")
@@ -341,6 +344,7 @@ class ExpressionReader(LiteralReader):
         return False
 
     def update(self) -> tree.Expr:
+        """`{m with w = v, [seq = i] = u}`."""
         opened, start = self.index, self.token.start
         self.braces[opened] = "record"
         self.advance()

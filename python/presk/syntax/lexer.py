@@ -1,7 +1,8 @@
 """The tokens of PSK.
 
-Kinds: `name`, `integer`, `decimal`, `string`, `index` (`.0`), and every keyword and operator under its own text. Operators of
-other languages are tokens too, so that the parser can say what PSK writes instead. Called by the parser and the formatter.
+Kinds: `name`, `integer`, `decimal`, `string`, `index` (`.0`), and every keyword and operator under its own text.
+Operators of other languages are tokens too, so that the parser can say what PSK writes instead. Called by the parser
+and the formatter.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ _NUMBER_HINTS = (
 def tokenize(source: Source) -> tuple[Scan, list[Diagnostic]]:
     """The tokens and comments of a program, and what is wrong with its characters.
 
-    Faults don't end the scan: what stands there is skipped or read as what it looks like. A source that is too large gives
-    its one diagnostic and no tokens.
+    Faults don't end the scan: what stands there is skipped or read as what it looks like. A source that is too large
+    gives its one diagnostic and no tokens.
     """
     found = list(verify(source))
     if found and found[0].span is None:

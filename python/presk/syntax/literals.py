@@ -14,7 +14,8 @@ DIGIT_LIMIT = 1000
 """Digits of one literal."""
 
 EXPONENT_LIMIT = 3000
-"""The size of a literal's exponent: with DIGIT_LIMIT it keeps every literal printable by Python, which stops at 4300."""
+"""The size of a literal's exponent: with DIGIT_LIMIT it keeps every literal printable by Python, which stops at
+4300."""
 
 INDEX_DIGITS = 6
 """Digits of a tuple index or an axis position."""

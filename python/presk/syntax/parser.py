@@ -1,7 +1,7 @@
 """From text to the syntax tree: the parser's entrance.
 
-`parse` reads a file and recovers from errors, `parse_or_raise` raises them, `parse_expression` and `parse_entry` read what
-people type outside a file. Called by the checker, the formatter, the API and the command line.
+`parse` reads a file and recovers from errors, `parse_or_raise` raises them, `parse_expression` and `parse_entry` read
+what people type outside a file. Called by the checker, the formatter, the API and the command line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import TypeVar
 from presk.syntax import tree
 from presk.syntax.declarations import DeclarationReader
 from presk.syntax.lexer import tokenize
-from presk.text.cursor import ERROR_LIMIT, Enough, Stop
+from presk.text.cursor import ERROR_LIMIT, GiveUpError, UnreadableError
 from presk.text.diagnostics import Diagnostic, PreskError
 from presk.text.lexer import END
 from presk.text.spans import Source, Span
@@ -31,13 +31,13 @@ def parse(source: Source) -> tuple[tree.File, tuple[Diagnostic, ...]]:
 
 
 def read(source: Source) -> tuple[tuple[DeclarationReader, tree.File] | None, tuple[Diagnostic, ...]]:
-    """Like `parse`, with the reader, whose tokens and notes the formatter needs; None where there were too many errors."""
+    """Like `parse`, with the reader, whose tokens the formatter needs; None where there were too many errors."""
     scan, found = tokenize(source)
     reader = DeclarationReader(source, scan, found)
     result = None
     try:
         result = reader, reader.file()
-    except Enough:
+    except GiveUpError:
         pass
     return result, _in_order(found + reader.diagnostics)
 
@@ -65,7 +65,7 @@ def parse_expression(source: Source) -> tree.Expr:
 
 
 def parse_entry(text: str) -> tree.Entry:
-    """An entry's name: `mse`, `Linear{3, 2}.apply`, `nn.Linear{I, O}.apply`, `adamw.step[MiniGPT]`. Raises a PreskError."""
+    """An entry's name: `mse`, `nn.Linear{3, 2}.apply`, `adamw.step[MiniGPT]`. Raises a PreskError."""
     return _whole(Source("<entry>", text), _entry)
 
 
@@ -74,7 +74,7 @@ def _whole(source: Source, rule: Callable[[DeclarationReader], Result]) -> Resul
     reader = DeclarationReader(source, scan, found)
     try:
         result = rule(reader)
-    except (Stop, Enough):
+    except (UnreadableError, GiveUpError):
         result = None
     errors = _in_order(found + reader.diagnostics)
     if errors or result is None:

@@ -1,9 +1,10 @@
-"""What every part of the parser stands on: line breaks, nesting, names, bracketed lists, and how to go on after an error.
+"""What every part of the parser stands on: line breaks, nesting, names, bracketed lists, and how to go on after an
+error.
 
-A line break ends a statement only where `line_ends` holds, that is where the innermost bracket is a block; and only where
-the statement could end, so that a line may break after `=`, `->` or an operator. Each bracketed construct sets `line_ends`
-and gives it back. `depth` counts the constructs being read and `height` the levels of the tree just made: both stay within
-NESTING_LIMIT, so that no pass over a tree meets Python's recursion limit.
+A line break ends a statement only where `line_ends` holds, that is where the innermost bracket is a block; and only
+where the statement could end, so that a line may break after `=`, `->` or an operator. Each bracketed construct sets
+`line_ends` and gives it back. `depth` counts the constructs being read and `height` the levels of the tree just made:
+both stay within NESTING_LIMIT, so that no pass over a tree meets Python's recursion limit.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from typing import NoReturn, TypeVar
 
 from presk.syntax.foreign import FOREIGN_WORDS
 from presk.syntax.lexer import DECLARATION_WORDS, KEYWORDS
-from presk.text.cursor import Cursor, Stop, describe
+from presk.text.cursor import Cursor, UnreadableError, describe
 from presk.text.diagnostics import Diagnostic, Note
 from presk.text.lexer import END, Scan, Token, match_brackets
 from presk.text.spans import Source, Span
@@ -32,8 +33,9 @@ _CONTINUING = frozenset(
 class Reader(Cursor):
     """A PSK text being read.
 
-    `braces` tells for each `{` what it holds (`block`, `train`, `record`, `instance` or `overrides`), and `starts` where
-    statements begin: the formatter lays the tokens out by them. `failures` counts all errors, those left out included.
+    `braces` tells for each `{` what it holds (`block`, `train`, `record`, `instance` or `overrides`), and `starts`
+    where statements begin: the formatter lays the tokens out by them. `failures` counts all errors, those left out
+    included.
     """
 
     def __init__(self, source: Source, scan: Scan, found: list[Diagnostic]) -> None:
@@ -72,13 +74,13 @@ class Reader(Cursor):
     # Nesting
 
     def deepen(self) -> None:
-        """Enters a construct. Raises Stop at the limit."""
+        """Enters a construct. Raises UnreadableError at the limit."""
         self.depth += 1
         if self.depth > NESTING_LIMIT:
             self._too_deep()
 
     def grow(self) -> None:
-        """Adds a level on top of the nodes just made. Raises Stop at the limit."""
+        """Adds a level on top of the nodes just made. Raises UnreadableError at the limit."""
         self.height += 1
         if self.height > NESTING_LIMIT:
             self._too_deep()
@@ -178,7 +180,7 @@ class Reader(Cursor):
         token = self.tokens[opened]
         if self.token.kind == END:
             if self._ended:
-                raise Stop
+                raise UnreadableError
             self._ended = True
         message = f"this `{token.kind}` is never closed"
         note = Note(f"`{_CLOSERS[token.kind]}` is missing here at the latest", self.span_of(self.token))

@@ -1,8 +1,9 @@
 """The syntax tree of PSK: what the parser makes, the formatter prints and the checker reads.
 
-Pure data without behaviour. Every node knows its span. Sizes and bounds in types are ordinary expressions. What a bracket
-or a name means (an axis label, a size, a primitive, a module) is the checker's to decide, so that the parser needs no
-knowledge of primitives. `TypeExpr`, `Pattern`, `Expr` and `Declaration` are unions; isinstance and match tell their members.
+Pure data without behaviour. Every node knows its span. Sizes and bounds in types are ordinary expressions. What a
+bracket or a name means (an axis label, a size, a primitive, a module) is the checker's to decide, so that the parser
+needs no knowledge of primitives. `TypeExpr`, `Pattern`, `Expr` and `Declaration` are unions; isinstance and match
+tell their members.
 """
 
 from __future__ import annotations
@@ -53,11 +54,15 @@ class TensorType(Node):
 
 @dataclass(frozen=True, slots=True)
 class TupleType(Node):
+    """`(A, B)`."""
+
     items: tuple[TypeExpr, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RecordType(Node):
+    """`{x: A, y: B}`."""
+
     fields: tuple[tuple[str, TypeExpr], ...]
 
 
@@ -96,6 +101,8 @@ TypeExpr = TensorType | TupleType | RecordType | NamedType | StackedType | Funct
 
 @dataclass(frozen=True, slots=True)
 class NatLiteral(Node):
+    """An integer; `text` is as written."""
+
     value: int
     text: str
 
@@ -110,11 +117,15 @@ class RealLiteral(Node):
 
 @dataclass(frozen=True, slots=True)
 class BoolLiteral(Node):
+    """`true` or `false`."""
+
     value: bool
 
 
 @dataclass(frozen=True, slots=True)
 class StringLiteral(Node):
+    """The characters of a string, escapes replaced; in train blocks only."""
+
     value: str
 
 
@@ -127,6 +138,8 @@ class ListLiteral(Node):
 
 @dataclass(frozen=True, slots=True)
 class Name(Node):
+    """A name, or `self`."""
+
     name: str
 
 
@@ -260,11 +273,15 @@ class Update(Node):
 
 @dataclass(frozen=True, slots=True)
 class NamePattern(Node):
+    """A name that is bound."""
+
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class TuplePattern(Node):
+    """`(a, (b, c))`."""
+
     items: tuple[Pattern, ...]
 
 
@@ -280,6 +297,8 @@ Pattern = NamePattern | TuplePattern | RecordPattern
 
 @dataclass(frozen=True, slots=True)
 class Let(Node):
+    """`let pattern = value`."""
+
     pattern: Pattern
     value: Expr
 
@@ -370,6 +389,8 @@ class Import(Node):
 
 @dataclass(frozen=True, slots=True)
 class Const(Node):
+    """`const V = 64`."""
+
     name: str
     name_span: Span
     value: Expr
@@ -378,6 +399,8 @@ class Const(Node):
 
 @dataclass(frozen=True, slots=True)
 class TypeAlias(Node):
+    """`type Cache = {k: real[seq: T]}`."""
+
     name: str
     name_span: Span
     value: TypeExpr
@@ -407,6 +430,8 @@ class MemberDecl(Node):
 
 @dataclass(frozen=True, slots=True)
 class FunctionParameter(Node):
+    """A function's parameter, `self` aside."""
+
     name: str
     type: TypeExpr
     default: Expr | None
@@ -428,6 +453,8 @@ class Function(Node):
 
 @dataclass(frozen=True, slots=True)
 class Module(Node):
+    """`module Linear{I, O} { … }`; members and functions each in the order of the text."""
+
     name: str
     name_span: Span
     parameters: tuple[ModuleParameter, ...]
@@ -447,6 +474,8 @@ class TrainItem(Node):
 
 @dataclass(frozen=True, slots=True)
 class Train(Node):
+    """`train tiny { … }`."""
+
     name: str
     name_span: Span
     items: tuple[TrainItem, ...]

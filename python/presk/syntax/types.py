@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NoReturn
+
 from presk.syntax import tree
 from presk.syntax.blocks import BlockReader
 from presk.syntax.expressions import COMPARISON_LEVEL, MINUS_LEVEL
-
-_KINDS = frozenset({"real", "nat", "bool"})
 
 
 class TypeReader(BlockReader):
@@ -38,23 +39,26 @@ class TypeReader(BlockReader):
         return self._function_type() if self.token.kind == "fn" else self.type()
 
     def _plain_type(self) -> tree.TypeExpr:
-        kind = self.token.kind
-        if kind in _KINDS:
-            return self._tensor()
-        if kind == "name":
-            return self._named()
-        if kind == "(":
-            return self._tuple()
-        if kind == "{":
-            return self._record()
-        if kind == "fn":
-            self.fail(
-                "E1010",
-                "a function type is for a function's parameter only",
-                hint="there are no function values in records or results",
-            )
-        hint = "the types are real, bool, nat, tensors such as `real[n, m]`, tuples, records and modules"
-        self.unexpected("a type", hint)
+        readers: dict[str, Callable[[], tree.TypeExpr]] = {
+            "real": self._tensor,
+            "nat": self._tensor,
+            "bool": self._tensor,
+            "name": self._named,
+            "(": self._tuple,
+            "{": self._record,
+        }
+        reader = readers.get(self.token.kind)
+        if reader is None:
+            self._no_type()
+        return reader()
+
+    def _no_type(self) -> NoReturn:
+        if self.token.kind == "fn":
+            message = "a function type is for a function's parameter only"
+            self.fail("E1010", message, hint="there are no function values in records or results")
+        self.unexpected(
+            "a type", "the types are real, bool, nat, tensors such as `real[n, m]`, tuples, records, modules"
+        )
 
     def _tensor(self) -> tree.TensorType:
         token = self.advance()

@@ -1,7 +1,7 @@
 """The base of all readers: a position in a token list, and the errors met there.
 
-A reader derives from `Cursor`, takes tokens and reports diagnostics. A fatal one raises `Stop` after it was reported, to
-be caught where the reader knows how to go on (a statement, a declaration) or at its top.
+A reader derives from `Cursor`, takes tokens and reports diagnostics. A fatal one raises `UnreadableError` after it was
+reported, to be caught where the reader knows how to go on (a statement, a declaration) or at its top.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ ERROR_LIMIT = 20
 _SHOWN_TEXT = 40
 
 
-class Stop(Exception):
+class UnreadableError(Exception):
     """The construct at hand can't be read further; its diagnostic is reported already."""
 
 
-class Enough(Exception):
+class GiveUpError(Exception):
     """ERROR_LIMIT diagnostics were found."""
 
 
@@ -58,6 +58,10 @@ class Cursor:
         """The token `distance` behind the next one."""
         return self.tokens[min(self.index + distance, len(self.tokens) - 1)]
 
+    def at(self, kind: str) -> bool:
+        """Whether the next token is of this kind."""
+        return self.token.kind == kind
+
     def accept(self, kind: str) -> Token | None:
         """Takes the next token where it is of this kind."""
         return self.advance() if self.token.kind == kind else None
@@ -73,17 +77,17 @@ class Cursor:
     def report(
         self, code: str, message: str, span: Span, hint: str | None = None, notes: tuple[Note, ...] = ()
     ) -> None:
-        """Adds a diagnostic. Raises Enough at the limit."""
+        """Adds a diagnostic. Raises GiveUpError at the limit."""
         self.diagnostics.append(Diagnostic(code, message, span, hint, notes))
         if len(self.diagnostics) >= ERROR_LIMIT:
-            raise Enough
+            raise GiveUpError
 
     def fail(
         self, code: str, message: str, span: Span | None = None, hint: str | None = None, notes: tuple[Note, ...] = ()
     ) -> NoReturn:
-        """Reports a diagnostic, at the next token unless a span is given, and raises Stop."""
+        """Reports a diagnostic, at the next token unless a span is given, and raises UnreadableError."""
         self.report(code, message, span or self.span_of(self.token), hint, notes)
-        raise Stop
+        raise UnreadableError
 
 
 def describe(token: Token) -> str:

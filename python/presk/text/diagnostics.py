@@ -1,8 +1,8 @@
 """Diagnostics: what a user is told when something is wrong.
 
-Every user error is a `Diagnostic` with a stable code, one sentence, a span where there is one, and a hint where it helps.
-`PreskError` carries one or several of them through Python. `InternalError` is presk's own fault: it says so, and asks for
-a report. Nothing else may reach a user as an exception.
+Every user error is a `Diagnostic` with a stable code, one sentence, a span where there is one, and a hint where it
+helps. `PreskError` carries one or several of them through Python. `InternalError` is presk's own fault: it says so,
+and asks for a report. Nothing else may reach a user as an exception.
 """
 
 from __future__ import annotations

@@ -43,8 +43,9 @@ class Comment(NamedTuple):
 class Lexicon:
     """The words of a text format.
 
-    `pattern` skips blanks, then matches one of its named groups. `newline`, `comment`, `name` and `operator` have a meaning
-    to `scan`; a group `bad_…` is a fault; every other group is a kind of token. The pattern must match any character.
+    `pattern` skips blanks, then matches one of its named groups. `newline`, `comment`, `name` and `operator` have a
+    meaning to `scan`; a group `bad_…` is a fault; every other group is a kind of token. The pattern must match any
+    character.
     """
 
     pattern: re.Pattern[str]
@@ -69,34 +70,39 @@ def scan(source: Source, lexicon: Lexicon, fault: Fault) -> Scan:
     tokens: list[Token] = []
     comments: dict[int, list[Comment]] = {}
     blanks: set[int] = set()
-    keywords = lexicon.keywords
-    line_break, own_line, blank = True, True, False
-    for match in lexicon.pattern.finditer(source.text):
-        kind = match.lastgroup or ""
-        text = match.group(kind)
-        if kind == "newline":
-            line_break = own_line = True
-            blank = text.count("\n") > 1 or text.count("\r") > 1
+    text, keywords, add, new = source.text, lexicon.keywords, tokens.append, Token._make
+    groups = {number: name for name, number in lexicon.pattern.groupindex.items()}
+    line_break, blank = True, False
+    for match in lexicon.pattern.finditer(text):
+        number = match.lastindex or 0
+        start, end = match.span(number)
+        word = text[start:end]
+        kind = groups[number]
+        if kind == "name":
+            if word in keywords:
+                kind = word
+        elif kind == "operator":
+            kind = word
+        elif kind == "newline":
+            line_break = True
+            blank = word.count("\n") > 1 or word.count("\r") > 1
             continue
-        if kind == "comment":
-            comment = Comment(text, match.start(kind), own_line, blank)
-            comments.setdefault(len(tokens), []).append(comment)
+        elif kind == "comment":
+            comments.setdefault(len(tokens), []).append(Comment(word, start, line_break, blank))
             blank = False
             continue
-        if kind == "name":
-            if text in keywords:
-                kind = text
-        elif kind == "operator":
-            kind = text
         elif kind.startswith("bad_"):
             replacement = fault(kind, match)
             if replacement is None:
                 continue
-            kind, text = replacement
-        if blank:
-            blanks.add(len(tokens))
-        tokens.append(Token(kind, text, match.start(match.lastgroup or ""), match.end(), line_break))
-        line_break = own_line = blank = False
+            kind, word = replacement
+        if line_break:
+            if blank:
+                blanks.add(len(tokens))
+            add(new((kind, word, start, end, True)))
+            line_break = blank = False
+        else:
+            add(new((kind, word, start, end, False)))
     size = len(source.text)
     tokens.append(Token(END, "", size, size, True))
     return Scan(tokens, comments, frozenset(blanks))
@@ -113,8 +119,8 @@ _OPENERS = {")": "(", "]": "[", "}": "{"}
 def match_brackets(source: Source, tokens: list[Token]) -> dict[int, int]:
     """The closing bracket's index of each opening one that has one.
 
-    Where brackets do not balance, indentation helps: a `}` that begins a line closes the brace whose line is indented like
-    it, so that one forgotten bracket is found where it is missing and not at the end of the file.
+    Where brackets do not balance, indentation helps: a `}` that begins a line closes the brace whose line is indented
+    like it, so that one forgotten bracket is found where it is missing and not at the end of the file.
     """
     pairs, balanced = _match(tokens, None)
     return pairs if balanced else _match(tokens, source)[0]

@@ -1,7 +1,8 @@
 """From bytes to a `Source`: what is refused before any lexer sees the text.
 
-A source is UTF-8 without control characters and of bounded size; a byte order mark is dropped. Everyone who reads a text
-file of presk (programs, Core and kernel dumps, plans) comes through `decode`; text from Python comes through `verify`.
+A source is UTF-8 without control characters and of bounded size; a byte order mark is dropped. Everyone who reads a
+text file of presk (programs, Core and kernel dumps, plans) comes through `decode`; text from Python comes through
+`verify`.
 """
 
 from __future__ import annotations

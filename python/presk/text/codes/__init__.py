@@ -1,7 +1,7 @@
 """The codes of all diagnostics: one title, one paragraph and one example each, a file a family.
 
-`presk explain-error` and docs/errors.md show them. A test fails where a code is raised without an entry here, or an entry
-is never raised.
+`presk explain-error` and docs/errors.md show them. A test fails where a code is raised without an entry here, or an
+entry is never raised.
 """
 
 from __future__ import annotations
