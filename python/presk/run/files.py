@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -52,7 +52,7 @@ def shown(path: str | Path) -> str:
 
 
 @contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
+def replacing(path: str | Path) -> Generator[Path]:
     """Gives a temporary path to write to; a `with` block that ends well puts that file in place of `path`.
 
     Links are followed, permissions kept. What isn't a regular file (`/dev/stdout`) is written to directly. E8002 where
@@ -90,7 +90,7 @@ def write_bytes(path: str | Path, data: bytes) -> None:
 
 
 @contextmanager
-def _refusals(path: str | Path) -> Iterator[None]:
+def _refusals(path: str | Path) -> Generator[None]:
     try:
         yield
     except (OSError, ValueError) as error:

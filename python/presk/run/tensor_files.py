@@ -1,7 +1,7 @@
 """Trees of arrays in safetensors files: keys are dotted paths, the metadata says whose they are.
 
-The metadata holds `presk` (the version that wrote it), `order` (the paths in declaration order, as JSON; the format itself
-sorts) and whatever the caller adds, such as the hashes of program and realization. Files are read through the
+The metadata holds `presk` (the version that wrote it), `order` (the paths in declaration order, as JSON; the format
+itself sorts) and whatever the caller adds, such as the hashes of program and realization. Files are read through the
 format's own library, which checks sizes and offsets before anything is trusted. Called by the Python API, the command
 line and whoever keeps checkpoints.
 """
@@ -63,13 +63,13 @@ def write(path: str | Path, tree: object, metadata: Mapping[str, str] | None = N
 
 def read(path: str | Path) -> TensorFile:
     """All arrays of a file. E8001 where it can't be read, E8003 where it isn't a safetensors file."""
-    import ml_dtypes as _  # bfloat16 becomes a NumPy type by this import
     from safetensors import SafetensorError, safe_open
 
     try:
-        with safe_open(str(path), framework="np") as opened:
-            metadata = cast(dict[str, str], opened.metadata() or {})
-            arrays = {name: cast(Array, opened.get_tensor(name)) for name in opened.keys()}  # noqa: SIM118: no mapping
+        with cast(Any, safe_open(str(path), framework="np")) as opened:
+            metadata: dict[str, str] = opened.metadata() or {}
+            names: list[str] = list(opened.keys())
+            arrays: dict[str, Array] = {name: opened.get_tensor(name) for name in names}
     except SafetensorError as error:
         raise fail("E8003", f"`{shown(path)}` isn't a safetensors file: {reason(error)}") from error
     except (OSError, MemoryError) as error:
@@ -82,8 +82,9 @@ def read(path: str | Path) -> TensorFile:
 def read_tree(path: str | Path, names: Mapping[str, str] | None = None) -> Any:
     """The tree a file holds. With `names`, only what they name is taken: `{"head.w": "lm_head.weight.T"}`.
 
-    A value of `names` is a name of the file; `.T` behind it swaps the last two axes, and `{}` in it stands for 0, 1, 2 …,
-    whose arrays are stacked along a new leading axis. Errors as for `read`; E8004 lists the names the file lacks.
+    A value of `names` is a name of the file; `.T` behind it swaps the last two axes, and `{}` in it stands for
+    0, 1, 2 …, whose arrays are stacked along a new leading axis. Errors as for `read`; E8004 lists the names the file
+    lacks.
     """
     file = read(path)
     if names is None:

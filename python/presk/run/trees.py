@@ -1,7 +1,7 @@
 """Trees of arrays as Python holds them: records are dicts, tuples are tuples, a leaf is anything else.
 
-A leaf's path is the tuple of fields that lead to it, a tuple's being `0`, `1` …; written out, dotted. An empty record or
-tuple has no leaves and so no path. Called by the tensor files, the seam and the Python API.
+A leaf's path is the tuple of fields that lead to it, a tuple's being `0`, `1` …; written out, dotted. An empty record
+or tuple has no leaves and so no path. Called by the tensor files, the seam and the Python API.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""What users of Python meet, and the command line calls: programs, compiled entries, trees of arrays."""

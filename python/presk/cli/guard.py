@@ -1,0 +1,108 @@
+"""What surrounds every command: exit codes, and what becomes of an exception.
+
+Exit code 0; 1 for a diagnostic or a check that fails; 2 for a usage error; 130 on an interrupt. A closed pipe is quiet:
+whoever read it had enough, and the code is 0. An exception that is none of these is a fault of presk and says so in one
+line; with `PRESK_DEBUG=1` it shows its traceback.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import sys
+from collections.abc import Sequence
+from io import TextIOWrapper
+
+import click
+
+from presk.cli.shell import split_entry_hint
+from presk.text.diagnostics import Diagnostic, PreskError
+
+FAILED, INTERRUPTED = 1, 130
+"""Exit codes; click gives 2 to usage errors."""
+
+
+class CheckFailedError(Exception):
+    """A command did what it should and found what it was to find (files that differ): exit code 1, nothing to add."""
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Runs the command line on these arguments and gives the exit code; no exception comes out of it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(errors="replace")
+    try:
+        code = _guarded(list(arguments))
+        sys.stdout.flush()
+        return code
+    except OSError as error:
+        _discard_output()
+        if error.errno == errno.EPIPE:
+            return 0
+        click.echo(Diagnostic("E8002", f"the output can't be written: {error.strerror}").render(), err=True)
+        return FAILED
+
+
+def _guarded(arguments: list[str]) -> int:
+    try:
+        return _invoke(arguments)
+    except PreskError as error:
+        _report(arguments, error.diagnostics)
+        return FAILED
+    except CheckFailedError:
+        return FAILED
+    except click.ClickException as error:
+        error.show()
+        hint = split_entry_hint(arguments) if isinstance(error, click.UsageError) else None
+        if hint:
+            click.echo(hint, err=True)
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("interrupted", err=True)
+        return INTERRUPTED
+    except MemoryError:
+        _report(arguments, (Diagnostic("E9004", "the memory doesn't suffice", hint="smaller sizes, or fewer bits"),))
+        return FAILED
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.ENOSPC):
+            raise  # standard output's: a file's has become a diagnostic where it was written
+        _confess(error)
+        return FAILED
+
+
+def _invoke(arguments: list[str]) -> int:
+    from presk.cli.application import application
+
+    result: object = application.main(arguments, prog_name="presk", standalone_mode=False)
+    return result if isinstance(result, int) else 0
+
+
+def _report(arguments: list[str], diagnostics: Sequence[Diagnostic]) -> None:
+    """Diagnostics as text on stderr; under `--json` as data on stdout, for they are then the answer."""
+    if "--json" in arguments:
+        click.echo(json.dumps({"diagnostics": [each.to_json() for each in diagnostics]}))
+        return
+    for each in diagnostics:
+        click.echo(each.render(), err=True)
+
+
+def _confess(error: Exception) -> None:
+    """The one line that says presk is at fault."""
+    what = " ".join(f"{type(error).__name__}: {error}".split())
+    click.echo(f"presk failed, and that is a fault of presk: {what[:400]}", err=True)
+    if os.environ.get("PRESK_DEBUG"):
+        import traceback
+
+        click.echo("".join(traceback.format_exception(error)), err=True)
+    else:
+        click.echo(
+            "Please report it with the command, the program and the output of `presk env`; PRESK_DEBUG=1 shows where.",
+            err=True,
+        )
+
+
+def _discard_output() -> None:
+    """Lets the interpreter flush into nothing at its end, where standard output can take no more."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())

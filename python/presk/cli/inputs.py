@@ -1,0 +1,104 @@
+"""Values given on the command line: `--input x=@x.npy`, `--input t=[1, 2]`, `--weights w.safetensors`.
+
+JSON numbers are read as the doubles nearest to them, whole numbers exactly; a string is an exact number, `"1/3"` or
+`"0.1"`. An object is a record, or a tuple where its keys are `0`, `1` …; a list is an array. Everything here is
+untrusted text.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from presk.api.constants import exact_number
+from presk.run import array_files, trees
+from presk.run.files import read_bytes
+from presk.text.diagnostics import PreskError, fail
+
+FROM_FILE = "@"
+
+RANK_LIMIT = 32
+"""Levels of nested lists that are read as axes."""
+
+
+def read_inputs(given: Mapping[str, str]) -> dict[str, Any]:
+    """The values of `--input` options by parameter. E6033 for malformed text, E8001 and E8003 for files."""
+    return {name: _read(name, text.strip()) for name, text in given.items()}
+
+
+def _read(name: str, text: str) -> Any:
+    if not text.startswith(FROM_FILE):
+        return _from_json(name, text)
+    path = Path(text[len(FROM_FILE) :])
+    if path.suffix == ".json":
+        return _from_json(name, read_bytes(path).decode("utf-8", errors="replace"))
+    arrays = array_files.read(path)
+    if array_files.SOLE in arrays:
+        return arrays[array_files.SOLE]
+    return trees.grow((tuple(key.split(".")), array) for key, array in arrays.items())
+
+
+def _from_json(name: str, text: str) -> Any:
+    try:
+        data = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        what = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
+        hint = f"a number, a list, an object, or a file: --input {name}=@{name}.npy"
+        raise fail("E6033", f"the value of `{name}` isn't JSON: {what}", hint=hint) from None
+    return _tree((name,), data)
+
+
+def _tree(path: trees.Path, data: object) -> Any:
+    if len(path) > trees.DEPTH_LIMIT:
+        raise _malformed(path, "is nested too deeply")
+    if not isinstance(data, dict):
+        return _array(path, data)
+    fields = {key: _tree((*path, key), each) for key, each in cast(dict[str, object], data).items()}
+    places = [str(at) for at in range(len(fields))]
+    return tuple(fields[at] for at in places) if fields and set(fields) == set(places) else fields
+
+
+def _array(path: trees.Path, data: object) -> Any:
+    """The array of a number or of nested lists, float64, int64, bool, or of exact numbers as Python objects."""
+    shape: list[int] = []
+    level: list[object] = [data]
+    while level and isinstance(level[0], list):
+        lists = [cast(list[object], each) for each in level if isinstance(each, list)]
+        shape.append(len(lists[0]))
+        if len(lists) != len(level) or any(len(each) != shape[-1] for each in lists):
+            raise _malformed(path, "has lists of different lengths")
+        if len(shape) > RANK_LIMIT:
+            raise _malformed(path, f"has more than {RANK_LIMIT} axes")
+        level = [item for each in lists for item in each]
+    flat = [_number(path, item) for item in level]
+    kinds: set[type] = {type(item) for item in flat}
+    if bool in kinds and len(kinds) > 1:
+        raise _malformed(path, "mixes numbers and truth values")
+    if Fraction in kinds or any(isinstance(item, int) and item.bit_length() > 63 for item in flat):
+        exact = np.empty(len(flat), dtype=object)
+        exact[:] = [item if isinstance(item, bool) else Fraction(item) for item in flat]
+        return exact.reshape(shape)
+    kind = np.bool_ if kinds == {bool} else np.int64 if kinds == {int} else np.float64
+    return np.array(flat, dtype=kind).reshape(shape)
+
+
+def _number(path: trees.Path, item: object) -> Any:
+    if isinstance(item, str):
+        try:
+            return exact_number(".".join(path), item)
+        except PreskError:
+            shown = item if len(item) <= 40 else item[:37] + "..."
+            raise _malformed(path, f'holds "{shown}", which is no exact number') from None
+    if isinstance(item, (bool, int, float)):
+        return item
+    what = "null" if item is None else "a list beside numbers" if isinstance(item, list) else "an object inside a list"
+    raise _malformed(path, f"holds {what}")
+
+
+def _malformed(path: trees.Path, what: str) -> PreskError:
+    return fail("E6033", f"`{'.'.join(path)}` {what}", hint='numbers, truth values or exact numbers such as "1/3"')

@@ -1,0 +1,99 @@
+"""The options that several commands share, each with one meaning everywhere, and their readers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+NAME_AND_VALUE = re.compile(r"\s*([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)", re.DOTALL)
+
+SIZE_LIMIT = 1 << 63
+"""A size or seed that wouldn't fit its 64 bits is refused where it is read."""
+
+FILE = click.argument("file", metavar="FILE")
+QUIET = click.option("-q", "--quiet", is_flag=True, help="No notes or progress on stderr.")
+JSON = click.option("--json", "as_json", is_flag=True, help="Machine-readable output.")
+
+
+def pairs(_ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, str]:
+    """`NAME=VALUE` options as a dict; a malformed or repeated one is a usage error."""
+    found: dict[str, str] = {}
+    for text in given:
+        match = NAME_AND_VALUE.fullmatch(text)
+        if match is None:
+            raise click.BadParameter(f"`{text}` isn't of the form {parameter.metavar}", param=parameter)
+        if match[1] in found:
+            raise click.BadParameter(f"`{match[1]}` is given twice", param=parameter)
+        found[match[1]] = match[2]
+    return found
+
+
+def sizes(ctx: click.Context, parameter: click.Parameter, given: tuple[str, ...]) -> dict[str, int]:
+    """`NAME=N` options whose values are sizes."""
+    found: dict[str, int] = {}
+    for name, text in pairs(ctx, parameter, given).items():
+        digits = text.strip().replace("_", "")
+        if not digits.isascii() or not digits.isdecimal() or len(digits) > 19 or int(digits) >= SIZE_LIMIT:
+            raise click.BadParameter(f"`{text}` is no size for `{name}`", param=parameter)
+        found[name] = int(digits)
+    return found
+
+
+CONSTS = click.option(
+    "--const", "consts", metavar="NAME=N", multiple=True, callback=pairs, help="Override a constant: V=128, 0.1, 1/3."
+)
+DIMS = click.option(
+    "--dim", "dims", metavar="NAME=N", multiple=True, callback=sizes, help="A free dimension's size: batch=4."
+)
+TRAINING = click.option("--training", is_flag=True, help="As in training: dropout draws its masks.")
+
+
+def _entry_names(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Completes `--entry` with the entries of the file on the line, in quotes where they need them; nothing on
+    errors.
+    """
+    from presk.api.program import load
+    from presk.text.diagnostics import PreskError
+
+    try:
+        names = [entry.name for entry in load(str(ctx.params.get("file", ""))).entries()]
+    except PreskError:
+        return []
+    return [name for name in names if name.startswith(incomplete)]
+
+
+ENTRY = click.option(
+    "-e",
+    "--entry",
+    metavar="NAME",
+    shell_complete=_entry_names,
+    help="The function to call: 'Linear{3, 2}.apply'. The sole entry if there is one.",
+)
+
+_EXECUTION = (
+    click.option("--backend", metavar="NAME", help="interp, kernel, native or llvm.  [default: the fastest there is]"),
+    click.option(
+        "--realize", metavar="R", default="f32", show_default=True, help="f64, f32, bf16, f64+fma or f32+fma."
+    ),
+    click.option("--plan", metavar="PLAN", default="auto", show_default=True, help="auto or default."),
+    click.option(
+        "--threads", type=click.IntRange(1, 4096), metavar="N", help="Workers.  [default: the cores there are]"
+    ),
+    click.option(
+        "--bits", type=click.IntRange(), metavar="N", default=256, show_default=True, help="Precision of the reference."
+    ),
+    click.option("--certify", is_flag=True, help="Keep proof radii through the reference."),
+    click.option("--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="Of all draws."),
+)
+
+
+def execution(command: Command) -> Command:
+    """The options that say where and how an entry is executed."""
+    for option in reversed(_EXECUTION):
+        command = option(command)
+    return command

@@ -1,0 +1,147 @@
+"""Results as text and as data: arrays with their types, exact numbers with their proof radius.
+
+In JSON a machine number stands as its shortest decimal with its hexadecimal form beside it, an exact one as a string
+of all its digits beside the double nearest to it. What JSON has no number for (NaN, infinities) is a string.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import click
+import numpy as np
+from numpy.typing import NDArray
+
+from presk.run import array_files, trees
+from presk.shapes import types
+from presk.shapes.types import Type
+
+Array = NDArray[Any]
+
+SHOWN_DIGITS = 17
+"""Digits of each number of an exact tensor in text; a scalar is shown in full."""
+
+SHOWN_ELEMENTS = 1000
+"""Elements of a tensor above which text shows its corners."""
+
+DIGITS_PER_BIT = math.log10(2)
+
+
+def content(path: Path) -> Mapping[str, Array]:
+    """The arrays of a file, or of all tensor files in a folder."""
+    return array_files.read_folder(path) if path.is_dir() else array_files.read(path)
+
+
+def is_exact(leaf: object) -> bool:
+    """Whether a leaf of a result is an array of exact numbers."""
+    return hasattr(leaf, "mid")
+
+
+def as_text(result: object, of: Type, bits: int) -> str:
+    """Every leaf of a result under its path and type."""
+    blocks: list[str] = []
+    for (path, tensor), (_, leaf) in zip(types.leaves(of), trees.leaves(result), strict=True):
+        head = types.show(tensor)
+        blocks.append(f"{'.'.join(path)}: {head}" if path else head)
+        blocks.append(_array_text(leaf, bits))
+    return "\n".join(blocks)
+
+
+def _array_text(leaf: Any, bits: int) -> str:
+    if not is_exact(leaf):
+        array = np.asarray(leaf)
+        return np.array2string(array, threshold=SHOWN_ELEMENTS, floatmode="unique", max_line_width=100)
+    mid = np.asarray(leaf.mid, dtype=object)
+    digits = max(1, math.floor(bits * DIGITS_PER_BIT)) if mid.ndim == 0 else SHOWN_DIGITS
+    formatter: Any = {"object": partial(_digits, digits=digits)}
+    text = np.array2string(mid, threshold=SHOWN_ELEMENTS, formatter=formatter, max_line_width=100)
+    worst = worst_radius(leaf)
+    return text if worst is None else f"{text}\nproof radius at most {worst}"
+
+
+def worst_radius(leaf: Any) -> str | None:
+    """The greatest proof radius of an exact array, to two digits rounded up; None where none is kept."""
+    import mpmath
+
+    if getattr(leaf, "radius", None) is None:
+        return None
+    radii = np.asarray(leaf.radius, dtype=object).ravel()
+    greatest = max(radii, default=mpmath.mpf(0))
+    return _digits(greatest * mpmath.mpf("1.05"), digits=2)
+
+
+def as_json(result: object, of: Type, bits: int) -> object:
+    """A result as plain data, nested as the result is."""
+    found = [
+        (path, _array_json(leaf, tensor, bits))
+        for (path, tensor), (_, leaf) in zip(types.leaves(of), trees.leaves(result), strict=True)
+    ]
+    return trees.grow(found)
+
+
+def _array_json(leaf: Any, of: types.Tensor, bits: int) -> dict[str, object]:
+    names = [axis.name for axis in of.explicit]
+    array = np.asarray(leaf)
+    head: dict[str, object] = {"type": types.show(of), "names": names, "shape": list(array.shape)}
+    if not is_exact(leaf):
+        hexadecimal = {"hex": _nested(array, _hex)} if array.dtype.kind in "fV" else {}
+        return head | {"storage": array.dtype.name, "values": _nested(array, plain)} | hexadecimal
+    digits = math.ceil(bits * DIGITS_PER_BIT) + 1
+    mid = np.asarray(leaf.mid, dtype=object)
+    exact = {
+        "bits": bits,
+        "values": _nested(mid, partial(_digits, digits=digits)),
+        "hex": _nested(array, _hex),
+    }
+    if getattr(leaf, "radius", None) is not None:
+        exact["radius"] = _nested(np.asarray(leaf.radius, dtype=object), partial(_digits, digits=5))
+    return head | exact
+
+
+def number(value: Any) -> object:
+    """One number of an array as data: a float with its hexadecimal form."""
+    if np.asarray(value).dtype.kind in "fV":
+        return {"decimal": plain(value), "hex": _hex(value)}
+    return plain(value)
+
+
+def plain(value: Any) -> object:
+    """A number as JSON has it."""
+    kind = np.asarray(value).dtype.kind
+    if kind == "b":
+        return bool(value)
+    if kind in "iu":
+        return int(value)
+    wide = float(value)
+    if not math.isfinite(wide):
+        return str(wide)
+    return wide if isinstance(value, float) else float(str(value))
+
+
+def _hex(value: Any) -> str:
+    return float(value).hex()
+
+
+def _digits(value: Any, digits: int) -> str:
+    """An mpmath number to so many digits."""
+    import mpmath
+
+    shown: str = cast(Any, mpmath).nstr(value, digits)
+    return shown
+
+
+def _nested(array: Array, show: Callable[[Any], object]) -> object:
+    """Nested lists of the shown elements."""
+    if array.ndim == 0:
+        return show(array[()])
+    return [_nested(each, show) for each in array]
+
+
+def print_json(data: object) -> None:
+    """One JSON text on stdout."""
+    click.echo(json.dumps(data, indent=2))

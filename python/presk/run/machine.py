@@ -1,0 +1,107 @@
+"""The machine presk runs on: how many threads it may use, its instruction sets, its caches.
+
+Read from the operating system, nothing measured. Called by `presk env`, and by whoever sizes a pool or a plan.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+from dataclasses import dataclass
+from pathlib import Path
+
+from presk.text.diagnostics import fail
+
+THREADS_VARIABLE = "PRESK_THREADS"
+
+CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
+CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
+CPU_INFO = Path("/proc/cpuinfo")
+
+INSTRUCTION_SETS = ("sse2", "avx", "avx2", "fma", "avx512f", "avx512vl", "avx512_bf16", "neon", "asimd", "sve")
+"""Flags that decide which code presk would choose, as Linux names them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cache:
+    """One cache of a core: its level, its bytes, and how many logical processors share it."""
+
+    level: int
+    bytes: int
+    shared_by: int
+
+
+def threads() -> int:
+    """How many workers a call may use: PRESK_THREADS, else the processors this process may run on.
+
+    Affinity and a container's quota count. E9007 where the variable is no number from 1 on.
+    """
+    wanted = os.environ.get(THREADS_VARIABLE)
+    if wanted is not None:
+        if not (wanted.isascii() and wanted.isdecimal() and len(wanted) <= 4 and int(wanted) >= 1):
+            raise fail("E9007", f"{THREADS_VARIABLE} is `{wanted}`", hint="a number from 1 to 9999")
+        return int(wanted)
+    allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    quota = _quota()
+    return allowed if quota is None else max(1, min(allowed, quota))
+
+
+def processor() -> str:
+    """The processor's name as the system tells it."""
+    return _cpu_info().get("model name") or platform.processor() or platform.machine()
+
+
+def instruction_sets() -> tuple[str, ...]:
+    """Those of INSTRUCTION_SETS the processor has; empty where the system doesn't say."""
+    info = _cpu_info()
+    flags = set((info.get("flags") or info.get("Features") or "").split())
+    return tuple(name for name in INSTRUCTION_SETS if name in flags)
+
+
+def caches() -> tuple[Cache, ...]:
+    """The first core's data caches, the nearest first; empty where the system doesn't say."""
+    found: list[Cache] = []
+    for folder in sorted(CACHES.glob("index*")):
+        try:
+            if (folder / "type").read_text().strip() == "Instruction":
+                continue
+            level = int((folder / "level").read_text())
+            size = _bytes((folder / "size").read_text().strip())
+            shared = _count((folder / "shared_cpu_list").read_text().strip())
+        except (OSError, ValueError):
+            continue
+        found.append(Cache(level, size, shared))
+    return tuple(found)
+
+
+def _quota() -> int | None:
+    """Whole processors of the container's quota, rounded up; None without one."""
+    try:
+        quota, period = CGROUP_QUOTA.read_text().split()
+        return None if quota == "max" else -(-int(quota) // int(period))
+    except (OSError, ValueError, ZeroDivisionError):
+        return None
+
+
+def _cpu_info() -> dict[str, str]:
+    """The first processor's lines."""
+    try:
+        first = CPU_INFO.read_text().split("\n\n")[0]
+    except OSError:
+        return {}
+    lines = (line.partition(":") for line in first.splitlines())
+    return {name.strip(): value.strip() for name, _, value in lines}
+
+
+def _bytes(text: str) -> int:
+    units = {"K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
+    return int(text[:-1]) * units[text[-1]] if text[-1:] in units else int(text)
+
+
+def _count(ranges: str) -> int:
+    """How many numbers `0-3,8` names."""
+    count = 0
+    for each in ranges.split(","):
+        first, _, last = each.partition("-")
+        count += int(last or first) - int(first) + 1
+    return count
