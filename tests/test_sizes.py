@@ -12,7 +12,7 @@ ROOT = Path(__file__).resolve().parent.parent
 FILE_LINES = 600
 FUNCTION_LINES = 60
 
-PYTHON_FOLDERS = ("python", "tests", "benchmarks", "examples", "experiments")
+PYTHON_FOLDERS = ("python", "tests", "benchmarks", "examples", "experiments", "tools")
 
 RUST_SKIPPED = re.compile(
     r"""//[^\n]*                                   # a line comment
