@@ -41,6 +41,7 @@ class Reader(Cursor):
     def __init__(self, source: Source, scan: Scan, found: list[Diagnostic]) -> None:
         super().__init__(source, scan.tokens)
         self.comments = scan.comments
+        self.blank_before = scan.blank_before
         self.line_ends = True
         self.depth = 0
         self.height = 0
