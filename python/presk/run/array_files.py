@@ -7,6 +7,7 @@ command line.
 
 from __future__ import annotations
 
+import errno
 import os
 import tokenize
 import zipfile
@@ -89,6 +90,8 @@ def _diagnosed(path: str | Path) -> Generator[None]:
     except (*_MALFORMED, *_BROKEN_ARCHIVE) as error:
         raise fail("E8003", f"`{shown(path)}` isn't a well-formed file of arrays: {reason(error)}") from error
     except (OSError, MemoryError) as error:
+        if isinstance(error, OSError) and error.errno == errno.EINVAL:  # an archive pointed before its own start
+            raise fail("E8003", f"`{shown(path)}` isn't a well-formed file of arrays: {reason(error)}") from error
         raise unreadable(path, error) from error
 
 

@@ -35,8 +35,7 @@ def unreadable(path: str | Path, error: Exception, what: str = "the file") -> Pr
 
 def unwritable(path: str | Path, error: Exception) -> PreskError:
     """E8002: the file can't be written, and why. What stood there before stands there still."""
-    hint = "nothing was changed" if Path(path).exists() else None
-    return fail("E8002", f"`{shown(path)}` can't be written: {reason(error)}", hint=hint)
+    return fail("E8002", f"`{shown(path)}` can't be written: {reason(error)}")
 
 
 def reason(error: Exception) -> str:

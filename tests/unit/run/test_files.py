@@ -1,0 +1,85 @@
+"""Files are replaced whole or stay as they were, and every refusal is a diagnostic."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from presk.run.files import read_bytes, replacing, shown, write_bytes
+from presk.text.diagnostics import PreskError
+
+
+def test_a_file_is_replaced_and_keeps_its_permissions(tmp_path: Path) -> None:
+    path = tmp_path / "a.psk"
+    path.write_bytes(b"old")
+    path.chmod(0o640)
+    write_bytes(path, b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    assert os.listdir(tmp_path) == ["a.psk"]
+
+
+def test_a_new_file_has_the_permissions_of_the_umask(tmp_path: Path) -> None:
+    previous = os.umask(0o027)
+    try:
+        write_bytes(tmp_path / "a", b"x")
+    finally:
+        os.umask(previous)
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o640
+
+
+def test_a_failure_while_writing_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    with pytest.raises(PreskError) as caught, replacing(path) as temporary:
+        temporary.write_bytes(b"half")
+        raise OSError(28, "No space left on device")
+    assert caught.value.code == "E8002"
+    assert "No space left" in str(caught.value)
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_an_interrupt_while_writing_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "a"
+    path.write_bytes(b"old")
+    with pytest.raises(KeyboardInterrupt), replacing(path) as temporary:
+        temporary.write_bytes(b"half")
+        raise KeyboardInterrupt
+    assert path.read_bytes() == b"old"
+    assert os.listdir(tmp_path) == ["a"]
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").write_bytes(b"old")
+    (tmp_path / "link").symlink_to("real")
+    write_bytes(tmp_path / "link", b"new")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "real").read_bytes() == b"new"
+
+
+def test_a_device_is_written_to_and_not_replaced() -> None:
+    write_bytes("/dev/null", b"gone")
+    assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
+
+
+@pytest.mark.parametrize("path", ["{}", "{}/missing/a", "{}/a\0b", "{}/" + "n" * 300, "{}/file/a"])
+def test_what_cannot_be_written_is_a_diagnostic(tmp_path: Path, path: str) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(PreskError) as caught:
+        write_bytes(path.format(tmp_path), b"x")
+    assert caught.value.code == "E8002"
+
+
+@pytest.mark.parametrize("path", ["{}", "{}/missing", "{}/a\0b", "{}/" + "n" * 300])
+def test_what_cannot_be_read_is_a_diagnostic(tmp_path: Path, path: str) -> None:
+    with pytest.raises(PreskError) as caught:
+        read_bytes(path.format(tmp_path))
+    assert caught.value.code == "E8001"
+
+
+def test_a_path_is_shown_without_what_would_garble_a_terminal() -> None:
+    assert shown("a\nb\udcff\x1b") == "a\ufffdb?\ufffd"
