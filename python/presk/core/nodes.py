@@ -1,9 +1,10 @@
 """PSK-Core: the program in A-normal form, one function per source function at its sizes.
 
-Pure data without behaviour. Invariants (checked by `core.verify`): numbers are unique in a function and given in textual
-order, parameters first, a loop's state and elements before its body's lets; an operand refers to what stands before it in
-the same body or an enclosing one; sizes are numbers, except that in the body of a `MapTrees` a leaf is one `Run`; a let's
-type is what its expression's rule gives; called functions stand before their callers and the entry last.
+Pure data without behaviour. Invariants (checked by `core.verify`, listed in docs/core.md): numbers are unique in a
+function, parameters first; binding gives them in textual order, a loop's state and elements before its body's lets, and
+passes leave gaps; an operand refers to what stands before it in the same body or an enclosing one; sizes are numbers,
+except that in the body of a `MapTrees` a leaf is one `Run`; a let's type is what its expression's rule gives
+(`core.typing`); called functions stand before their callers and the entry last.
 """
 
 from __future__ import annotations
@@ -71,10 +72,14 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A function's or map's parameter, or a loop's state or element."""
+    """A function's or map's parameter, or a loop's state or element.
+
+    The name is the caller's business (an argument's keyword, a label in listings), no part of equality: the text of a
+    function's head leaves it out.
+    """
 
     number: int
-    name: str | None
+    name: str | None = field(compare=False)
     type: Type
 
 
@@ -108,8 +113,8 @@ class Body:
 class Loop:
     """A fold or a scan (`kind`) of `trips` rounds, in a reversed one round i takes element trips − 1 − i.
 
-    A fold's body gives the next state and the loop the last. A scan's body gives (state, y) and the loop (last state, ys),
-    ys stacked along a leading axis named `along` (None: unnamed).
+    A fold's body gives the next state and the loop the last. A scan's body gives (state, y) and the loop (last state,
+    ys), ys stacked along a leading axis named `along` (None: unnamed).
     """
 
     kind: str
@@ -138,6 +143,8 @@ class MapTrees:
 
 @dataclass(frozen=True, slots=True)
 class MakeTuple:
+    """A tuple."""
+
     items: tuple[Operand, ...]
 
 
@@ -174,6 +181,8 @@ class Let:
 
 @dataclass(frozen=True, slots=True)
 class Function:
+    """A source function at its sizes: `Linear{16, 48}.apply`. Its result fits the stated type (`core.typing.fits`)."""
+
     name: str
     parameters: tuple[Parameter, ...]
     result: Type

@@ -45,4 +45,21 @@ CODES: dict[str, Code] = {
         "run on, by its affinity and its container's quota. One thread and many give the same bits.",
         "PRESK_THREADS=all presk env",
     ),
+    "E9101": Code(
+        "text that is no PSK-Core",
+        "What `presk dump --stage core` prints reads back, and so does what a person writes in the same form: modules that "
+        "occur in types, then functions, called ones first and the entry last. docs/core.md gives the grammar.",
+        "fn f(%0 : real) -> real { exp %0 }",
+    ),
+    "E9102": Code(
+        "PSK-Core nested too deeply",
+        "Types, constants and bodies of loops stand inside one another at most 60 deep in a text of PSK-Core.",
+        "fn f(%0 : ((((… real …))))) -> real { 0 }",
+    ),
+    "E9103": Code(
+        "PSK-Core that breaks an invariant",
+        "A text of PSK-Core was read, and the program breaks one of the rules every pass relies on: numbers are unique and "
+        "stand before their use, sources of a loop agree, a result fits its stated type. docs/core.md lists them.",
+        "fn f(%0 : real[3]) -> real[4] { %0 }",
+    ),
 }
