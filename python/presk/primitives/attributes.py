@@ -1,7 +1,7 @@
 """Attributes read with their types, for the shape rules.
 
-Attributes reach a rule in normal form (`table.Attribute`) from `call.normalize`, or from a text of PSK-Core that anyone may
-have written: so each reader checks what it finds and raises Misfit, never anything else.
+Attributes reach a rule in normal form (`table.Attribute`) from `call.normalize`, or from a text of PSK-Core that
+anyone may have written: so each reader checks what it finds and raises Misfit, never anything else.
 """
 
 from __future__ import annotations
@@ -71,22 +71,19 @@ def take_new(attributes: Attributes) -> Shape:
         size = axis.size.constant if isinstance(axis, Axis) else None
         if isinstance(axis, Axis) and size is not None and (size < 0 or size.denominator != 1):
             label = "a new axis" if axis.name is None else f"the new axis `{axis.name}`"
-            raise Misfit("E4002", f"{label} would have the size {size}, which is not a whole number from 0")
+            raise Misfit("E4004", f"{label} would have the size {size}, which is not a whole number from 0")
     return axes
 
 
 def take_names(attributes: Attributes, name: str) -> tuple[tuple[str, ...], ...]:
     """A tuple of tuples of names."""
     value = attributes.get(name)
-    rows: list[tuple[str, ...]] = []
-    for row in value if isinstance(value, tuple) else ():
-        words = tuple(word for word in row if isinstance(word, str)) if isinstance(row, tuple) else ()
-        if not isinstance(row, tuple) or len(words) != len(row):
-            raise _malformed(attributes, name, "lists of axis names")
-        rows.append(words)
     if not isinstance(value, tuple):
         raise _malformed(attributes, name, "lists of axis names")
-    return tuple(rows)
+    rows = tuple(row for row in value if isinstance(row, tuple))
+    if len(rows) != len(value):
+        raise _malformed(attributes, name, "lists of axis names")
+    return rows
 
 
 def axis_at(tensor: Tensor, index: int) -> Axis:

@@ -1,30 +1,29 @@
 """Which axis a program means: by name, or by position from either end.
 
-`resolve_axis`, `resolve_axes` and `resolve_order` turn what stands behind `axis =` into indices into `Tensor.axes`, where
-a run (`..`) is one entry. A position that would count through a run depends on its length and is refused (E3003).
-Called by `primitives.call` and by the checker for indices and `along`.
+`resolve_axis`, `resolve_axes` and `resolve_order` turn what stands behind `axis =` into indices into `Tensor.axes`,
+where a run (`..`) is one entry. A position that would count through a run depends on its length and is refused
+(E3003). Called by `primitives.call` and by the checker for indices and `along`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Union
 
 from presk.primitives.table import Misfit
 from presk.shapes.types import Axis, Run, Tensor, show
 from presk.text.diagnostics import did_you_mean
 
-AxisSpec = Union[str, int]
+AxisSpec = str | int
 """An axis as a program writes it: its name, or its position, negative from the end."""
 
 
 def resolve_axis(tensor: Tensor, spec: AxisSpec) -> int:
-    """The index in `tensor.axes` of the axis meant. Raises Misfit: E3004 where there is none, E3003 where a run decides."""
+    """The index in `tensor.axes` of the axis meant. Raises Misfit: E3004 if there is none, E3003 if a run decides."""
     return _by_name(tensor, spec) if isinstance(spec, str) else _by_position(tensor, spec)
 
 
 def resolve_axes(tensor: Tensor, specs: AxisSpec | Sequence[AxisSpec]) -> tuple[int, ...]:
-    """The indices of the axes meant, sorted (several axes count row-major). Raises Misfit, also where one occurs twice."""
+    """The indices of the axes meant, sorted: several count row-major. Raises Misfit, also where one occurs twice."""
     return tuple(sorted(resolve_order(tensor, specs)))
 
 

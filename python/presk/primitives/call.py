@@ -7,7 +7,6 @@ The checker calls `normalize` on what a program wrote, then `result_type`; the v
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Union
 
 from presk.primitives.axes import AxisSpec, resolve_axes, resolve_axis, resolve_order
 from presk.primitives.contractions import own_labels
@@ -18,7 +17,7 @@ from presk.shapes.constants import Apply, Rational, Symbolic
 from presk.shapes.types import Axis, Run, Shape, Tensor, Type, show
 from presk.text.diagnostics import did_you_mean
 
-Given = Union[Attribute, tuple[AxisSpec, ...], tuple[Union[tuple[str, ...], None], ...]]
+Given = Attribute | tuple[AxisSpec, ...] | tuple[tuple[str, ...] | None, ...]
 """A keyword's value as a program writes it: an axis may be a name, a label list of `ein` may be left out (None)."""
 
 BRACKETS = ("new", "out", "labels")
@@ -68,8 +67,9 @@ def result_type(primitive: Primitive, operands: Sequence[Type], attributes: Attr
 def normalize(primitive: Primitive, operands: Sequence[Type], given: Mapping[str, Given]) -> dict[str, Attribute]:
     """Attributes in normal form, in the table's order: defaults filled in, axes resolved, open sizes settled.
 
-    `given` holds keywords as the program writes them, and brackets: `new`, a tuple of axes, those without a size of size
-    `new_axes.OPEN`; `out` and `labels`. Raises Misfit: E3002 for unknown or missing keywords, E3003 and E3004 for axes.
+    `given` holds keywords as the program writes them, and brackets: `new`, a tuple of axes, those without a size of
+    size `new_axes.OPEN`; `out` and `labels`. Raises Misfit: E3002 for unknown or missing keywords, E3003 and E3004
+    for axes.
     """
     for name in given:
         _require_known(primitive, name)
@@ -98,13 +98,10 @@ def _normal_brackets(
 
 
 def _rows_of_names(value: Given, what: str) -> tuple[tuple[str, ...], ...]:
-    rows: list[tuple[str, ...]] = []
-    for row in value if isinstance(value, tuple) else ():
-        if isinstance(row, tuple):
-            rows.append(tuple(name for name in row if isinstance(name, str)))
+    rows = tuple(row for row in value if isinstance(row, tuple)) if isinstance(value, tuple) else ()
     if not rows:
         raise Misfit("E3002", f"ein needs {what}: the axes that stay", "such as `ein[i, j](a, b)`")
-    return tuple(rows)
+    return rows
 
 
 def _labels(operands: Sequence[Tensor], value: Given) -> tuple[tuple[str, ...], ...]:
@@ -112,7 +109,7 @@ def _labels(operands: Sequence[Tensor], value: Given) -> tuple[tuple[str, ...], 
     labels: list[tuple[str, ...]] = []
     for at, operand in enumerate(operands):
         row = given[at] if at < len(given) else None
-        labels.append(tuple(str(name) for name in row) if isinstance(row, tuple) else own_labels(operand))
+        labels.append(row if isinstance(row, tuple) else own_labels(operand))
     return tuple(labels)
 
 

@@ -1,4 +1,4 @@
-"""Contractions: dot, matmul and the general ein. One node of PSK-Core serves them all; the kind decides its printed name."""
+"""Contractions: dot, matmul and ein. One node of PSK-Core serves them all; its kind decides the printed name."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OPERANDS = (Operand("a"), Operand("b"))
 
 
 def own_labels(tensor: Tensor) -> tuple[str, ...]:
-    """The operand's own axis names as labels of `ein`; a run is `..`. Raises Misfit (E3003) where an axis has no name."""
+    """The operand's own axis names as labels of `ein`; a run is `..`. Raises Misfit (E3003) where one has no name."""
     labels: list[str] = []
     for index, axis in enumerate(tensor.axes):
         if isinstance(axis, Run):

@@ -38,7 +38,7 @@ UNARY_DOCS = {
 REAL_BINARY_DOCS = {
     "sub": "x − y.",
     "div": "x / y; undefined for y = 0.",
-    "pow": "x to the power y: for y a whole number any x (but not 0 to a negative power), else x > 0, or x = 0 with y > 0.",
+    "pow": "x to the power y. A whole y takes any x (0 only if y ≥ 0), any other y takes x > 0, or x = 0 where y > 0.",
     "maximum": "The larger of the two; equals share the derivative in halves.",
     "minimum": "The smaller of the two; equals share the derivative in halves.",
 }

@@ -73,7 +73,7 @@ def joined_bound(bounds: list[Poly]) -> Poly:
 
 
 def require_below(index: Tensor, size: Poly, what: str) -> None:
-    """Every value of `index` must be below `size`, the size of `what`. Raises Misfit (E3001).
+    """Every value of `index` must be below `size`, the size of `what`. Raises Misfit (E3007).
 
     It must be provable; only a number against a size that isn't bound yet is left to binding, which asks again.
     """
@@ -84,7 +84,7 @@ def require_below(index: Tensor, size: Poly, what: str) -> None:
     if left_to_binding and not provably_at_most(size + number(1), bound):
         return
     raise Misfit(
-        "E3001",
+        "E3007",
         f"{show(index)} can't index {what}: its values may reach {bound - number(1)}, past the size {size}",
         f"give the index the bound of the axis: `nat < {size}`",
     )
@@ -94,7 +94,8 @@ def require_below(index: Tensor, size: Poly, what: str) -> None:
 
 
 def fit_under(leading: Shape, operand: Tensor, what: str) -> Shape:
-    """The leading axes, named by those of `operand` where they have no name; the operand aligns with them and adds none.
+    """The leading axes, named by those of `operand` where they have no name; the operand aligns with them and adds
+    none.
 
     Raises Misaligned, or Misfit where the operand would lead. `what` names the leading axes in that message.
     """

@@ -34,11 +34,11 @@ def embed_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
 
 
 def with_index_axes(x: Tensor, at: int, index: Tensor) -> Shape:
-    """x's axes with those of the index in the place of the one at `at`; names must differ."""
+    """The axes of x with those of the index in the place of the one at `at`; names must differ."""
     if index.run is not None and at > 0:
         raise Misfit(
             "E3003",
-            f"the axes `..` of {show(index)} can't stand behind others, in the place of {axis_label(x, at)} of {show(x)}",
+            f"the axes `..` of {show(index)} can't stand behind others, where {axis_label(x, at)} of {show(x)} is",
             "transpose that axis to the front first",
         )
     return distinct(replaced(x.axes, at, *index.axes))
@@ -62,7 +62,7 @@ def one_hot_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor
 
 
 def gather_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
-    """x's axes, the one gathered along having the index's size."""
+    """The axes of x, the one gathered along having the index's size."""
     x, index = operands
     at, axis = take_axis(attributes, x)
     places = match_same_rank(x.axes, index, free=at)
@@ -73,7 +73,7 @@ def gather_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
 
 
 def scatter_add_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
-    """x's own shape; v aligns with x's axes, the index's standing in the axis's place."""
+    """The shape of x; v aligns with x's axes, the index's standing in the axis's place."""
     x, index, values = operands
     at, axis = take_axis(attributes, x)
     require_below(index, axis.size, f"{axis_label(x, at)} of {show(x)}")
@@ -94,7 +94,7 @@ def top_k_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> TupleOf:
     count = take_nat(attributes, "k")
     if provably_at_most(axis.size + number(1), count):
         raise Misfit(
-            "E3006", f"top_k can't take {count} elements of {axis_label(x, at)} of {show(x)}, of size {axis.size}"
+            "E3011", f"top_k can't take {count} elements of {axis_label(x, at)} of {show(x)}, of size {axis.size}"
         )
     axes = replaced(x.axes, at, Axis(axis.name, count))
     return TupleOf((Tensor("real", axes), Tensor("nat", axes, axis.size)))
@@ -131,7 +131,7 @@ ROWS = [
         FAMILY,
         (Operand("x", "any"), INDEX),
         on_tensors(gather_rule),
-        "Element by element along an axis, as NumPy's take_along_axis: the index has x's axes, but its own size along this one.",
+        "Element by element along an axis, as NumPy's take_along_axis: the index has x's axes, but its own size here.",
         (AXIS,),
     ),
     Primitive(
@@ -139,7 +139,8 @@ ROWS = [
         FAMILY,
         (Operand("x"), INDEX, Operand("v")),
         on_tensors(scatter_add_rule),
-        "x with the slices of v added at the indices, in row-major order of the index; v has the index's axes in the axis's place.",
+        "x with the slices of v added at the indices, in row-major order of the index. "
+        "v has the index's axes in the axis's place, and may repeat (it aligns).",
         (AXIS,),
     ),
     Primitive(

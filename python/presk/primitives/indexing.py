@@ -1,4 +1,4 @@
-"""What indexing syntax becomes, and stop_gradient: one slice read or replaced at a run-time nat, a run of slices replaced."""
+"""What indexing syntax becomes: a slice read or replaced at a run-time nat, several replaced. And stop_gradient."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ AXIS = Keyword("axis", "axis", required=True)
 
 
 def index_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
-    """x's axes without the indexed one."""
+    """The axes of x without the indexed one."""
     x, index = operands
     at, axis = take_axis(attributes, x)
     require_below(index, axis.size, f"{axis_label(x, at)} of {show(x)}")
@@ -30,7 +30,7 @@ def index_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
 
 
 def update_index_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
-    """x's own shape; v aligns with the slice."""
+    """The shape of x; v aligns with the slice."""
     x, value, index = operands
     at, axis = take_axis(attributes, x)
     require_below(index, axis.size, f"{axis_label(x, at)} of {show(x)}")
@@ -39,7 +39,7 @@ def update_index_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> T
 
 
 def update_slice_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
-    """x's own shape; v has its axes, with its own size along the axis."""
+    """The shape of x; v has its axes, with its own size along the axis."""
     x, value = operands
     at, axis = take_axis(attributes, x)
     start = take_nat(attributes, "start")
@@ -48,7 +48,7 @@ def update_slice_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> T
     stop = start + along.size if isinstance(along, Axis) else start
     if provably_at_most(axis.size + number(1), stop):
         raise Misfit(
-            "E3006",
+            "E3011",
             f"the slice {start}..{stop} is not within {axis_label(x, at)} of {show(x)}, which has size {axis.size}",
         )
     return Tensor(x.kind, x.axes, _joined(x, value))

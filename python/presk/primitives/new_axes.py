@@ -1,7 +1,7 @@
 """New axes whose size follows from the operands: a label of `stack` or `merge`, and at most one axis of `split`.
 
-Before they are settled such an axis has the size OPEN; `call.normalize` settles it, so that a rule, and PSK-Core, see sizes
-alone.
+Before they are settled such an axis has the size OPEN; `call.normalize` settles it, so that a rule, and PSK-Core, see
+sizes alone.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ def is_open(axis: object) -> bool:
 
 
 def quotient(size: Poly, divisor: Poly, what: str) -> Poly:
-    """The exact quotient of two sizes. Raises Misfit (E4002) where bound sizes leave a remainder."""
+    """The exact quotient of two sizes. Raises Misfit: E4003 where bound sizes leave a remainder, E4006 for 0."""
     if not divisor.terms:
-        raise Misfit("E4002", f"{what} of size {size} can't be divided by 0")
+        raise Misfit("E4006", f"{what} of size {size} can't be divided by 0")
     result = size / divisor
     if result.constant is not None and result.whole is None:
         raise Misfit(
-            "E4002", f"{what} has size {size}, which {divisor} does not divide", "`/` between sizes must be exact"
+            "E4003", f"{what} has size {size}, which {divisor} does not divide", "`/` between sizes must be exact"
         )
     return result
 

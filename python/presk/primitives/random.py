@@ -47,7 +47,7 @@ def sample_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
 
 def _require_ordered(low: Constant, high: Constant, message: str) -> None:
     if isinstance(low, Rational) and isinstance(high, Rational) and high.value < low.value:
-        raise Misfit("E3006", f"{message}: {constants.show(low)} and {constants.show(high)}")
+        raise Misfit("E3011", f"{message}: {constants.show(low)} and {constants.show(high)}")
 
 
 def _real(name: str, default: int) -> Keyword:
@@ -82,7 +82,7 @@ ROWS = [
         FAMILY,
         (Operand("x"), Operand("p", scalar=True)),
         on_tensors(dropout_rule),
-        "In training each element is 0 with probability p, else divided by 1 − p; otherwise x itself, and nothing is drawn.",
+        "In training each element is 0 with probability p, else divided by 1 − p. Otherwise x, and nothing is drawn.",
         draws=True,
     ),
     Primitive(
@@ -94,8 +94,8 @@ ROWS = [
             Operand("top_p", default=rational(1), scalar=True),
         ),
         on_tensors(sample_rule),
-        "A position drawn with probability softmax(logits / temperature), among the top_k largest (0: all) and the fewest "
-        "that reach the probability top_p; at temperature 0 the largest, of equals the last.",
+        "A position drawn with probability softmax(logits / temperature), among the top_k largest (0: all) and the "
+        "fewest that reach the probability top_p; at temperature 0 the largest, of equals the last.",
         (Keyword("top_k", "nat", default=0), Keyword("axis", "axis", default=-1)),
         draws=True,
         positional=("logits", "temperature", "top_k", "top_p"),

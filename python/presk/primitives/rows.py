@@ -1,4 +1,4 @@
-"""Row primitives: softmax, log_softmax and cross_entropy, each subtracting its row's maximum; a mask may refuse elements."""
+"""Row primitives: softmax, log_softmax, cross_entropy. Each subtracts its row's maximum; a mask may refuse elements."""
 
 from __future__ import annotations
 

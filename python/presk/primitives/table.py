@@ -1,16 +1,16 @@
 """What a row of the table of primitives is, and how a shape rule is asked.
 
-A row says all that the front end needs to know of a primitive: its operands, its keywords with their defaults, whether it
-takes new axes in brackets, its shape rule and its doc line. Every later pass keeps its own rules by the primitive's name; a
-test joins those tables with this one. The rows themselves stand in the files beside this one, a file a family;
-`presk.primitives.all` collects them.
+A row says all that the front end needs to know of a primitive: its operands, its keywords with their defaults,
+whether it takes new axes in brackets, its shape rule and its doc line. Every later pass keeps its own rules by the
+primitive's name; a test joins those tables with this one. The rows themselves stand in the files beside this one, a
+file a family; `presk.primitives.all` collects them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal, Union
+from typing import Literal
 
 from presk.shapes.constants import Constant
 from presk.shapes.types import AxisOrRun, Type
@@ -21,19 +21,22 @@ Kind = Literal["real", "nat", "bool", "number", "alike", "any", "tree"]
 `tree`: any value."""
 
 KeywordKind = Literal["axis", "axes", "order", "nat", "int", "real", "word", "names"]
-"""`axis`: one axis by name or position · `axes`: one or several, or all where the default is None · `order`: several whose
+"""`axis`: one axis by name or position · `axes`: one or several, or all where the default is None · `order`: several
+whose
 order counts · `nat`: a size · `int`: a whole number of either sign · `real`: an exact constant · `word`: one of
 `Keyword.words` · `names`: free keywords `old = new`, a tuple of pairs (rename's)."""
 
 NewAxes = Literal["none", "sizes", "labels", "sizes_or_label"]
-"""What brackets behind the name hold: nothing · axes with sizes (`zeros[n]`) · bare words that are names, sizes following
+"""What brackets behind the name hold: nothing · axes with sizes (`zeros[n]`) · bare words that are names, sizes
+following
 from the operands (`ein`, `stack`, `merge`) · sizes where at most one bare word is only a name (`split`)."""
 
-Attribute = Union[None, bool, int, str, Constant, tuple[int, ...], tuple[AxisOrRun, ...], tuple[tuple[str, ...], ...]]
-"""A keyword's value in normal form. An axis is its index in the operand's `axes` (a run counts as one entry); several are
-a sorted tuple, all of them is None; an `order` is a tuple as given. New axes are `new`: a tuple of Axis with sizes, those
-that follow from the operands filled in (`..` is a Run). `ein` has `out`, a tuple holding one tuple of names, and `labels`,
-a tuple of names for each operand. A `nat` or `int` is an int once bound, a Constant while symbolic. A draw has `draw`."""
+Attribute = None | bool | int | str | Constant | tuple[int, ...] | tuple[AxisOrRun, ...] | tuple[tuple[str, ...], ...]
+"""A keyword's value in normal form. An axis is its index in the operand's `axes` (a run counts as one entry); several
+are a sorted tuple, all of them is None; an `order` is a tuple as given. New axes are `new`: a tuple of Axis with
+sizes, those that follow from the operands filled in (`..` is a Run). `ein` has `out`, a tuple holding one tuple of
+names, and `labels`, a tuple of names for each operand. A `nat` or `int` is an int once bound, a Constant while
+symbolic. A draw has `draw`."""
 
 Attributes = Mapping[str, Attribute]
 

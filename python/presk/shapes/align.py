@@ -1,8 +1,8 @@
 """Alignment: which axis of one operand meets which of another (language.md 3).
 
-Each named axis of the lower-rank operand is found by its name in the other, if all are; its unnamed axes then match, right
-to left, the axes left over. Otherwise its axes align to the trailing ones of the other, a name agreeing with the same name
-or with none. Nothing is stretched. A run (`..`) aligns with itself only.
+Each named axis of the lower-rank operand is found by its name in the other, if all are; its unnamed axes then match,
+right to left, the axes left over. Otherwise its axes align to the trailing ones of the other, a name agreeing with
+the same name or with none. Nothing is stretched. A run (`..`) aligns with itself only.
 """
 
 from __future__ import annotations
@@ -88,7 +88,8 @@ def check_distinct(axes: Shape) -> None:
         if isinstance(axis, Axis) and axis.name is not None:
             if axis.name in seen:
                 raise Misaligned(
-                    f"two axes of {_show(axes)} would be named `{axis.name}`", "rename one of them first: `rename(x, a = b)`"
+                    f"two axes of {_show(axes)} would be named `{axis.name}`",
+                    "rename one of them first: `rename(x, a = b)`",
                 )
             seen.add(axis.name)
 
@@ -113,7 +114,8 @@ def _trailing(mine: tuple[Axis, ...], theirs: tuple[Axis, ...], leading: Shape, 
         if axis.name is not None and met.name is not None and axis.name != met.name:
             missing = next(each.name for each in theirs if each.name and all(each.name != one.name for one in mine))
             raise Misaligned(
-                f"axis `{missing}` of {_show(other)} is not in {_show(leading)}, and axis `{axis.name}` can't meet `{met.name}`",
+                f"axis `{missing}` of {_show(other)} is not in {_show(leading)}, "
+                f"and axis `{axis.name}` can't meet `{met.name}`",
                 "`broadcast_to[…](x)` repeats along new axes, `rename(x, a = b)` renames one",
             )
     return tuple(range(first, len(mine)))

@@ -8,19 +8,28 @@ constants. While a program is checked with nothing bound, a leaf may be a symbol
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import isqrt
 from typing import Union
 
-from presk.shapes.poly import Poly, number
+from presk.shapes.poly import Poly, number, provably_at_most
 
-BITS_LIMIT = 1 << 16
-"""Bits of a rational constant's numerator or denominator; larger ones are refused (E4005)."""
+BITS_LIMIT = 1 << 13
+"""Bits of a rational constant's numerator or denominator; larger ones are refused (E4005).
+
+Twice the range of f64, and few enough digits for Python to print and read an integer back.
+"""
+
+NODES_LIMIT = 256
+"""Applications and numbers in one irrational or symbolic constant; `B = A * A` repeated would double them every time."""
+
+SYMBOLIC_POWER_LIMIT = 16
+"""The largest power of a symbolic size that is multiplied out."""
 
 
 class ConstantTooLarge(ArithmeticError):
-    """A rational constant past BITS_LIMIT."""
+    """A rational constant past BITS_LIMIT, or another past NODES_LIMIT."""
 
 
 class ConstantUndefined(ArithmeticError):
@@ -47,6 +56,7 @@ class Apply:
 
     function: str
     arguments: tuple[Constant, ...]
+    nodes: int = field(default=1, compare=False, repr=False)
 
 
 Constant = Union[Rational, Symbolic, Apply]
@@ -76,7 +86,12 @@ def apply(function: str, *arguments: Constant) -> Constant:
                 raise ConstantTooLarge
             return Rational(result)
     symbolic = _symbolic_result(function, arguments)
-    return symbolic if symbolic is not None else Apply(function, arguments)
+    if symbolic is not None:
+        return symbolic
+    nodes = 1 + sum(argument.nodes if isinstance(argument, Apply) else 1 for argument in arguments)
+    if nodes > NODES_LIMIT:
+        raise ConstantTooLarge
+    return Apply(function, arguments, nodes)
 
 
 def substitute(constant: Constant, values: Mapping[str, Poly]) -> Constant:
@@ -154,7 +169,7 @@ def _rational_result(function: str, values: list[Fraction]) -> Fraction | None:
             return a - b
         case "mul", [a, b]:
             return a * b
-        case ("div" | "recip"), _:
+        case (("div" | "recip"), _):
             numerator, denominator = (values[0], values[1]) if function == "div" else (Fraction(1), values[0])
             if denominator == 0:
                 raise ConstantUndefined("a division by zero")
@@ -171,11 +186,11 @@ def _rational_result(function: str, values: list[Fraction]) -> Fraction | None:
             return Fraction((a > 0) - (a < 0))
         case "pow", [a, b]:
             return _rational_power(a, b)
-        case ("sqrt" | "rsqrt"), [a]:
+        case (("sqrt" | "rsqrt"), [a]):
             return _rational_root(function, a)
-        case ("log" | "log1p"), [a]:
+        case (("log" | "log1p"), [a]):
             return _rational_log(function, a)
-        case ("exp" | "sin" | "tanh" | "erf" | "expm1" | "cos"), [a] if a == 0:
+        case (("exp" | "sin" | "tanh" | "erf" | "expm1" | "cos"), [a]) if a == 0:
             return Fraction(1 if function in ("exp", "cos") else 0)
         case _:
             return None
@@ -192,7 +207,9 @@ def _rational_power(base: Fraction, exponent: Fraction) -> Fraction | None:
     if base not in (0, 1, -1):
         bits = max(base.numerator.bit_length(), base.denominator.bit_length())
         if abs(power) * max(bits - 1, 1) > BITS_LIMIT:
-            raise ConstantTooLarge
+            if base.denominator == 1 and power > 0:
+                raise ConstantTooLarge
+            return None
     return base**power if base not in (1, -1) else (base if power % 2 else Fraction(1))
 
 
@@ -234,5 +251,16 @@ def _symbolic_result(function: str, arguments: tuple[Constant, ...]) -> Constant
             return from_size(a * b)
         case "div", [a, b] if b.terms:
             return from_size(a / b)
+        case "recip", [a] if a.terms:
+            return from_size(number(1) / a)
+        case "square", [a]:
+            return from_size(a * a)
+        case (("abs" | "relu"), [a]) if provably_at_most(number(0), a):
+            return from_size(a)
+        case "pow", [a, b] if b.whole is not None and 0 <= b.whole <= SYMBOLIC_POWER_LIMIT:
+            power = number(1)
+            for _ in range(b.whole):
+                power = power * a
+            return from_size(power)
         case _:
             return None

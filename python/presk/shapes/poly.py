@@ -1,18 +1,21 @@
 """Sizes: polynomials with rational coefficients over named variables, kept in a normal form.
 
 A size in PSK is built from nat parameters, constants and dimension variables with `+ - * / //`. `/` is exact, so that
-`(D / H) * H` is `D`: a quotient by a monomial is a monomial with a negative exponent, a quotient by a sum an atom of its
-own. `//` is an opaque atom unless it can be decided. Two sizes are equal if and only if their normal forms are; a size
-without variables is a number. Immutable and hashable.
+`(D / H) * H` is `D`: a quotient by a monomial is a monomial with a negative exponent, a quotient by a sum an atom of
+its own that cancels against a numerator it divides. `//` is taken apart as far as whole-valued terms allow, the rest is
+an atom. Two sizes with equal normal forms are equal; sizes without sums in denominators and without floors are equal
+only if their normal forms are. Immutable and hashable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import Union
+from math import floor, lcm
+
+from presk.text.diagnostics import Diagnostic, PreskError
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,17 +33,26 @@ class Sum:
     value: Poly
 
 
-Atom = Union[str, Floor, Sum]
+Atom = str | Floor | Sum
 Monomial = tuple[tuple[Atom, int], ...]
 
 
-class InexactDivision(ArithmeticError):
-    """A `/` between sizes that leaves a remainder; `numerator` and `denominator` are numbers."""
+TERMS_LIMIT = 1024
+"""Terms of one size. No program comes near it but by repeated products of sums, whose terms grow exponentially."""
 
-    def __init__(self, numerator: Fraction, denominator: Fraction) -> None:
-        super().__init__(f"{numerator} / {denominator} is not a whole number")
-        self.numerator = numerator
-        self.denominator = denominator
+BITS_LIMIT = 1 << 12
+"""Bits of a coefficient's numerator or denominator."""
+
+DEPTH_LIMIT = 32
+"""How deep floors and denominators nest."""
+
+
+class SizeTooLarge(PreskError):
+    """A size past TERMS_LIMIT, BITS_LIMIT or DEPTH_LIMIT (E4005)."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic] | None = None) -> None:
+        hint = f"at most {TERMS_LIMIT} terms, and floors and quotients nested {DEPTH_LIMIT} deep"
+        super().__init__(diagnostics or Diagnostic("E4005", "this size is too large to be kept exactly", hint=hint))
 
 
 class Poly:
@@ -108,7 +120,22 @@ class Poly:
         terms = dict(self.terms)
         for monomial, factor in other.terms:
             terms[monomial] = terms.get(monomial, Fraction(0)) + factor
-        return Poly(terms)
+        return _normal(terms)
+
+    @cached_property
+    def depth(self) -> int:
+        """How deep floors and denominators nest."""
+        deepest = 0
+        for monomial, _ in self.terms:
+            for atom, _ in monomial:
+                match atom:
+                    case str():
+                        continue
+                    case Floor(numerator, denominator):
+                        deepest = max(deepest, 1 + numerator.depth, 1 + denominator.depth)
+                    case Sum(value):
+                        deepest = max(deepest, 1 + value.depth)
+        return deepest
 
     def __neg__(self) -> Poly:
         return Poly({monomial: -factor for monomial, factor in self.terms})
@@ -117,34 +144,40 @@ class Poly:
         return self + (-other)
 
     def __mul__(self, other: Poly) -> Poly:
-        terms: dict[Monomial, Fraction] = {}
-        for left, left_factor in self.terms:
-            for right, right_factor in other.terms:
-                product = _multiply(left, right)
-                terms[product] = terms.get(product, Fraction(0)) + left_factor * right_factor
-        return Poly(terms)
+        if len(self.terms) * len(other.terms) > TERMS_LIMIT**2:
+            raise SizeTooLarge
+        return _normal(_product(dict(self.terms), other))
 
     def __truediv__(self, other: Poly) -> Poly:
         """The exact quotient; raises ZeroDivisionError for a zero divisor."""
         if not other.terms:
             raise ZeroDivisionError
-        if len(other.terms) == 1:
-            monomial, factor = other.terms[0]
-            return self * Poly({tuple((atom, -power) for atom, power in monomial): 1 / factor})
-        if self == other:
-            return number(1)
-        leading = other.terms[0][1]
-        monic = Poly({monomial: factor / leading for monomial, factor in other.terms})
-        return self * Poly({((Sum(monic), -1),): 1 / leading})
+        content, rest = _content(other)
+        leading = rest.terms[0][1]
+        inverse: Monomial = tuple((atom, -power) for atom, power in content if not isinstance(atom, Sum))
+        if len(rest.terms) > 1:
+            monic = _limited(Poly({monomial: factor / leading for monomial, factor in rest.terms}))
+            inverse = _multiply(inverse, ((Sum(monic), -1),))
+        quotient = self * Poly({inverse: 1 / leading})
+        for atom, power in content:
+            if isinstance(atom, Sum):
+                for _ in range(-power):
+                    quotient = quotient * atom.value
+        return quotient
 
     def __floordiv__(self, other: Poly) -> Poly:
-        """The floor of the quotient: a number where both are, else an atom."""
+        """The floor of the quotient: whole-valued terms stand outside, the rest is an atom where it isn't decided."""
         if not other.terms:
             raise ZeroDivisionError
-        left, right = self.constant, other.constant
-        if left is not None and right is not None:
-            return number(left // right)
-        return Poly({((Floor(self, other), 1),): Fraction(1)})
+        quotient = self / other
+        outside = {monomial: factor for monomial, factor in quotient.terms if _is_whole(monomial, factor)}
+        constant = dict(quotient.terms).get((), Fraction(0))
+        outside[()] = Fraction(floor(constant))
+        whole = Poly(outside)
+        rest = quotient - whole
+        if rest.constant is not None:
+            return whole
+        return whole + _floor_atom(rest, other)
 
     def substitute(self, values: Mapping[str, Poly]) -> Poly:
         """The size with variables replaced. Raises ZeroDivisionError where a denominator becomes zero."""
@@ -214,6 +247,118 @@ def provably_at_most(small: Poly, large: Poly) -> bool:
     return constant + least >= 0
 
 
+def _limited(size: Poly) -> Poly:
+    """The size itself. Raises SizeTooLarge where it is past a limit."""
+    if len(size.terms) > TERMS_LIMIT or size.depth > DEPTH_LIMIT:
+        raise SizeTooLarge
+    for _, factor in size.terms:
+        if max(factor.numerator.bit_length(), factor.denominator.bit_length()) > BITS_LIMIT:
+            raise SizeTooLarge
+    return size
+
+
+def _product(terms: Mapping[Monomial, Fraction], other: Poly) -> dict[Monomial, Fraction]:
+    out: dict[Monomial, Fraction] = {}
+    for left, left_factor in terms.items():
+        for right, right_factor in other.terms:
+            product = _multiply(left, right)
+            out[product] = out.get(product, Fraction(0)) + left_factor * right_factor
+    return out
+
+
+def _normal(terms: Mapping[Monomial, Fraction]) -> Poly:
+    """The size of these terms: one common power of each sum in the denominator, as low as the numerator allows."""
+    powers: dict[Poly, int] = {}
+    for monomial in terms:
+        for atom, power in monomial:
+            if isinstance(atom, Sum):
+                powers[atom.value] = max(powers.get(atom.value, 0), -power)
+    if not powers:
+        return _limited(Poly(terms))
+    numerator: dict[Monomial, Fraction] = {}
+    for monomial, factor in terms.items():
+        missing = dict(powers)
+        for atom, power in monomial:
+            if isinstance(atom, Sum):
+                missing[atom.value] += power
+        expanded = {tuple(entry for entry in monomial if not isinstance(entry[0], Sum)): factor}
+        for value, count in missing.items():
+            for _ in range(count):
+                expanded = _product(expanded, value)
+        for each, part in expanded.items():
+            numerator[each] = numerator.get(each, Fraction(0)) + part
+    reduced = _limited(Poly(numerator))
+    below: Monomial = ()
+    for value, power in powers.items():
+        left = power
+        while left and (quotient := _divided(reduced, value)) is not None:
+            reduced, left = quotient, left - 1
+        below = _multiply(below, ((Sum(value), -left),))
+    return _limited(Poly({_multiply(monomial, below): factor for monomial, factor in reduced.terms}))
+
+
+def _content(size: Poly) -> tuple[Monomial, Poly]:
+    """The greatest monomial that divides every term, negative powers included, and the quotient."""
+    first, *others = (dict(monomial) for monomial, _ in size.terms)
+    common: dict[Atom, int] = dict(first)
+    for powers in others:
+        for atom in {**common, **powers}:
+            common[atom] = min(common.get(atom, 0), powers.get(atom, 0))
+    content = _multiply(tuple((atom, power) for atom, power in common.items() if power), ())
+    inverse = tuple((atom, -power) for atom, power in content)
+    return content, Poly({_multiply(monomial, inverse): factor for monomial, factor in size.terms})
+
+
+def _divided(numerator: Poly, divisor: Poly) -> Poly | None:
+    """The quotient where it leaves no remainder, else None. The divisor is monic with no monomial as a factor."""
+    content, left = _content(numerator) if numerator.terms else ((), numerator)
+    atoms = sorted({atom for monomial, _ in (*left.terms, *divisor.terms) for atom, _ in monomial}, key=_atom_name)
+    rest = {_exponents(monomial, atoms): factor for monomial, factor in left.terms}
+    below = {_exponents(monomial, atoms): factor for monomial, factor in divisor.terms}
+    leading = max(below)
+    quotient: dict[Monomial, Fraction] = {}
+    while rest:
+        highest = max(rest)
+        step = tuple(high - low for high, low in zip(highest, leading, strict=True))
+        if any(power < 0 for power in step) or len(quotient) > TERMS_LIMIT:
+            return None
+        factor = rest[highest] / below[leading]
+        quotient[_multiply(content, tuple((a, p) for a, p in zip(atoms, step, strict=True) if p))] = factor
+        for exponents, each in below.items():
+            target = tuple(a + b for a, b in zip(exponents, step, strict=True))
+            value = rest.get(target, Fraction(0)) - factor * each
+            if value:
+                rest[target] = value
+            else:
+                rest.pop(target, None)
+    return Poly(quotient)
+
+
+def _exponents(monomial: Monomial, atoms: list[Atom]) -> tuple[int, ...]:
+    powers = dict(monomial)
+    return tuple(powers.get(atom, 0) for atom in atoms)
+
+
+def _is_whole(monomial: Monomial, factor: Fraction) -> bool:
+    """Whether the term has whole values only, variables and floors being whole."""
+    return factor.denominator == 1 and all(power > 0 and not isinstance(atom, Sum) for atom, power in monomial)
+
+
+def _floor_atom(rest: Poly, divisor: Poly) -> Poly:
+    """`floor(rest)` for a rest of which no whole-valued term can be taken out; `divisor` is what it was divided by."""
+    if divisor.constant is None:
+        return _limited(Poly({((Floor(rest * divisor, divisor), 1),): Fraction(1)}))
+    scale = lcm(*(factor.denominator for _, factor in rest.terms))
+    numerator = rest * number(scale)
+    for monomial, factor in numerator.terms:
+        if len(monomial) == 1 and isinstance(monomial[0][0], Floor) and factor == monomial[0][1] == 1:
+            inner = monomial[0][0]
+            others = numerator - Poly({monomial: factor})
+            if inner.denominator.constant is not None and all(_is_whole(*term) for term in others.terms):
+                return (inner.numerator + others * inner.denominator) // (inner.denominator * number(scale))
+    return _limited(Poly({((Floor(numerator, number(scale)), 1),): Fraction(1)}))
+
+
 def _multiply(left: Monomial, right: Monomial) -> Monomial:
     if not left:
         return right
@@ -227,7 +372,11 @@ def _multiply(left: Monomial, right: Monomial) -> Monomial:
 
 def _atom_order(entry: tuple[Atom, int]) -> tuple[int, str, int]:
     atom, power = entry
-    return (0 if isinstance(atom, str) else 1, atom if isinstance(atom, str) else _show_atom(atom), power)
+    return (*_atom_name(atom), power)
+
+
+def _atom_name(atom: Atom) -> tuple[int, str]:
+    return (0, atom) if isinstance(atom, str) else (1, _show_atom(atom))
 
 
 def _term_order(term: tuple[Monomial, Fraction]) -> tuple[int, list[tuple[int, str, int]]]:
@@ -238,7 +387,7 @@ def _term_order(term: tuple[Monomial, Fraction]) -> tuple[int, list[tuple[int, s
 def _substitute_atom(atom: Atom, values: Mapping[str, Poly]) -> Poly:
     match atom:
         case str():
-            return values.get(atom) or (number(0) if atom in values else variable(atom))
+            return values[atom] if atom in values else variable(atom)
         case Floor(numerator, denominator):
             return numerator.substitute(values) // denominator.substitute(values)
         case Sum(value):
@@ -250,9 +399,17 @@ def _show_atom(atom: Atom) -> str:
         case str():
             return atom
         case Floor(numerator, denominator):
-            return f"({_parenthesized(numerator)} // {_parenthesized(denominator)})"
+            return f"({_parenthesized(numerator)} // {_as_divisor(denominator)})"
         case Sum(value):
             return f"({value})"
+
+
+def _as_divisor(size: Poly) -> str:
+    """The size so that it binds closer than `//`."""
+    if size.whole is not None and size.whole >= 0:
+        return str(size)
+    single = len(size.terms) == 1 and size.terms[0][1] == 1 and len(size.terms[0][0]) == 1
+    return str(size) if single and size.terms[0][0][0][1] == 1 else f"({size})"
 
 
 def _parenthesized(size: Poly) -> str:

@@ -1,7 +1,7 @@
 """The types of PSK values: tensors with named axes, trees of them, and what stands for them while nothing is bound.
 
-One set of types serves the checker (sizes are polynomials, a leading `Run` stands for `..`) and Core (sizes are numbers;
-a Run remains only in the bodies of leafwise maps). Immutable, hashable, compared structurally.
+One set of types serves the checker (sizes are polynomials, a leading `Run` stands for `..`) and Core (sizes are
+numbers; a Run remains only in the bodies of leafwise maps). Immutable, hashable, compared structurally.
 """
 
 from __future__ import annotations
@@ -123,8 +123,8 @@ BOOL = Tensor("bool")
 def stack(element: Type, count: Poly, name: str | None = None) -> Type:
     """The type of `count` values of type `element` stacked along a leading axis `name`.
 
-    A tensor gets the axis. So do the leaves of tuples and records where the axis has a name; a module's tree, and any tree
-    stacked along an unnamed axis, is `Stacked`.
+    A tensor gets the axis. So do the leaves of tuples and records where the axis has a name; a module's tree, and any
+    tree stacked along an unnamed axis, is `Stacked`.
     """
     match element:
         case Tensor(kind, axes, bound):
