@@ -12,8 +12,9 @@ from typing import Union
 
 from presk.primitives.all import TABLE
 from presk.syntax import tree
-from presk.syntax.parser import decode_source, parse
+from presk.syntax.parser import parse
 from presk.text.diagnostics import Diagnostic, Note, PreskError, did_you_mean, fail
+from presk.text.sources import decode
 from presk.text.spans import Source, Span
 
 LIBRARY = Path(__file__).resolve().parent.parent / "std"
@@ -30,7 +31,7 @@ Declared = Union[tree.Const, tree.TypeAlias, tree.Module, tree.Function, tree.Tr
 
 @dataclass(eq=False)
 class File:
-    """One source file: its declarations and imports by name."""
+    """One source file: its declarations and imports by name. Train blocks have names of their own."""
 
     source: Source
     path: Path | None
@@ -38,7 +39,7 @@ class File:
     content: tree.File
     declarations: dict[str, Declaration] = field(default_factory=dict[str, "Declaration"])
     imports: dict[str, File] = field(default_factory=dict[str, "File"])
-    documentation: tuple[str, ...] = ()
+    trains: dict[str, Declaration] = field(default_factory=dict[str, "Declaration"])
 
 
 @dataclass(eq=False)
@@ -152,6 +153,13 @@ class _Opener:
             file.declarations[imported] = declaration
 
     def _declare(self, file: File, node: Declared) -> None:
+        if isinstance(node, tree.Train):
+            if node.name in file.trains:
+                note = Note("it is declared here", file.trains[node.name].node.name_span)
+                message = f"the train block `{node.name}` is declared twice"
+                self.diagnostics.append(Diagnostic("E2002", message, node.name_span, None, (note,)))
+            file.trains[node.name] = Declaration(node, file, node.name)
+            return
         if node.name in TABLE and not TABLE[node.name].internal:
             self.diagnostics.append(
                 Diagnostic("E2005", f"`{node.name}` is a primitive's name", node.name_span, "a declaration needs another name")
@@ -178,7 +186,7 @@ def read_source(path: Path, span: Span | None = None) -> Source:
         raise fail("E2003", f"{path} can't be read: {reason}", span) from None
     if len(data) > FILE_LIMIT:
         raise fail("E2007", f"{path} has more than {FILE_LIMIT} bytes", span, "a program is text of a few hundred lines")
-    return decode_source(str(path), data)
+    return decode(str(path), data)
 
 
 def open_program(source: Source, path: Path | None, name: str) -> Files:

@@ -1,0 +1,361 @@
+"""Calls of declared functions: arguments to parameters, what the signature's variables are, and the call itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from presk.check import static
+from presk.check.context import Context, as_data, coerce, origin_of
+from presk.check.emit import Emitter, Handle
+from presk.check.session import Instance, Session
+from presk.check.signature import RUN, Mismatch, Parameter, Signature, Solver, signature_of
+from presk.check.typing import DIMENSION, TypeScope, module_numbers, number
+from presk.check.values import (
+    Abstract,
+    Data,
+    Fields,
+    FunctionType,
+    FunctionValue,
+    Items,
+    Number,
+    Truth,
+    Value,
+    describe,
+    type_of,
+)
+from presk.shapes import types
+from presk.shapes.poly import Poly, variable
+from presk.shapes.poly import number as size_of
+from presk.shapes.types import BOOL, HIDDEN, Axis, AxisOrRun, RecordOf, Run, Shape, Tensor, TupleOf, Type
+from presk.syntax import tree
+from presk.text.diagnostics import Note, did_you_mean, fail
+from presk.text.spans import Span
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A call whose arguments fit: the instance, the data arguments in order, and their types as the caller sees them.
+
+    `original` are the caller's names of the run's axes, by the hidden or own names the callee knows them by.
+    """
+
+    instance: Instance
+    arguments: tuple[Data, ...]
+    original: Mapping[str, str | None]
+
+
+def call_function(
+    context: Context, function: FunctionValue, leading: Data | None, arguments: tuple[tree.Argument, ...], span: Span
+) -> Data:
+    """The value of a call. `leading` is the module's tree where it is a method's."""
+    prepared = prepare(context, function, leading, arguments, span)
+    instance = prepared.instance
+    if context.in_map and not context.session.symbolic:
+        return elaborate(context.session, instance, context.emitter, [each.handle for each in prepared.arguments], True)
+    path = _path(context, function, leading)
+    name, result = context.session.instantiate(instance, span)
+    result = restore_names(result, prepared.original)
+    handles = [argument.handle for argument in prepared.arguments]
+    return Data(result, context.emitter.call(name, handles, path, result, span), origin_of(result))
+
+
+def _path(context: Context, function: FunctionValue, leading: Data | None) -> str:
+    """What the call adds to a draw's path; a second call of the same path in one function gets `~1`, and so on."""
+    name = function.declaration.name
+    path = f"{leading.origin}.{name}" if leading is not None and leading.origin else name
+    count = context.counters.calls.get(path, 0)
+    context.counters.calls[path] = count + 1
+    return f"{path}~{count}" if count else path
+
+
+def prepare(
+    context: Context, function: FunctionValue, leading: Data | None, arguments: tuple[tree.Argument, ...], span: Span
+) -> Prepared:
+    """Matches a call's arguments against the signature. Raises PreskError."""
+    signature = session_signature(context.session, function)
+    given = _evaluate(context, signature, leading, arguments, span)
+    name = function.declaration.name
+    solver = Solver()
+    solver.trees.update(zip(signature.tree_variables, function.trees, strict=False))
+    try:
+        for parameter, (value, place) in zip(signature.parameters, given, strict=True):
+            _match(solver, parameter, value, name, place)
+        solver.solve()
+    except Mismatch as error:
+        place = _place(signature, given, error.message, span)
+        note = Note(f"`{name}` is declared here", signature.declaration.node.name_span)
+        raise fail(error.code, error.message, place, error.hint, (note,)) from None
+    _require_solved(solver, signature, name, span)
+    return _instance(context, function, signature, solver, given)
+
+
+def session_signature(session: Session, function: FunctionValue) -> Signature:
+    """The signature of a function, kept for the session."""
+    key = (function.declaration.node, function.module)
+    if key not in session.signatures:
+        session.signatures[key] = signature_of(session, function.declaration, function.module)
+    return session.signatures[key]
+
+
+def _evaluate(
+    context: Context, signature: Signature, leading: Data | None, arguments: tuple[tree.Argument, ...], span: Span
+) -> list[tuple[Value, Span]]:
+    """The value given for each parameter, with its place."""
+    name = signature.declaration.name
+    parameters = signature.parameters[1:] if leading is not None else signature.parameters
+    names = [parameter.name for parameter in parameters]
+    given: dict[str, tree.Argument] = {}
+    for place, argument in enumerate(arguments):
+        target = argument.name or (names[place] if place < len(names) else None)
+        if target is None:
+            raise fail("E3002", f"`{name}` takes {len(names)} arguments, not {len(arguments)}", argument.span)
+        if target not in names:
+            hint = did_you_mean(target, names) or f"it takes {', '.join(names)}"
+            raise fail("E3002", f"`{name}` has no parameter `{target}`", argument.span, hint)
+        if target in given:
+            raise fail("E3002", f"`{target}` is given twice", argument.span)
+        given[target] = argument
+    values: list[tuple[Value, Span]] = [] if leading is None else [(leading, span)]
+    for parameter in parameters:
+        argument = given.get(parameter.name)
+        if argument is not None:
+            values.append((context.evaluate(argument.value), argument.value.span))
+        elif parameter.default is not None:
+            values.append((default_of(context.session, signature, parameter), span))
+        else:
+            raise fail("E3002", f"`{name}` needs its argument `{parameter.name}`", span, f"it takes {', '.join(names)}")
+    return values
+
+
+def default_of(session: Session, signature: Signature, parameter: Parameter) -> Value:
+    """The value of a parameter that isn't given."""
+    assert parameter.default is not None
+    if isinstance(parameter.default, tree.BoolLiteral):
+        return Truth(parameter.default.value)
+    numbers: dict[str, Number] = {}
+    if signature.module is not None:
+        owner = session.module_declaration(signature.module).node
+        assert isinstance(owner, tree.Module)
+        numbers = module_numbers(owner, signature.module.arguments)
+    return number(TypeScope(session, signature.declaration.file, numbers), parameter.default)
+
+
+def _match(solver: Solver, parameter: Parameter, value: Value, function: str, place: Span) -> None:
+    what = f"`{parameter.name}` of `{function}`"
+    if parameter.kind == "static":
+        if not isinstance(value, Number):
+            raise Mismatch("E3005", f"{what} is a nat known at binding, not {describe(value)}")
+        solver.sizes[DIMENSION + parameter.name] = static.as_size(value, place)
+        return
+    if parameter.kind == "function":
+        if not isinstance(value, (FunctionValue, Abstract)):
+            raise Mismatch("E3001", f"{what} is a declared function's name, not {describe(value)}", "wrap it in a `fn`")
+        return
+    assert parameter.type is not None and not isinstance(parameter.type, FunctionType)
+    actual = _type_for(value, parameter.type)
+    if actual is None:
+        raise Mismatch("E3001", f"{what} is {solver.show(parameter.type)}, not {describe(value)}")
+    solver.match(parameter.type, actual, what)
+
+
+def _type_for(value: Value, pattern: Type) -> Type | None:
+    """The type of a value where `pattern` is asked: a number is a nat where a nat is asked."""
+    match value, pattern:
+        case Number(nat=True), Tensor(kind="nat", axes=()):
+            size = static.constants.as_size(value.value)
+            return None if size is None else Tensor("nat", (), size + size_of(1))
+        case Truth(), _:
+            return BOOL
+        case Items(items), TupleOf(wanted) if len(items) == len(wanted):
+            found = [_type_for(item, each) for item, each in zip(items, wanted, strict=True)]
+            return TupleOf(tuple(each for each in found if each is not None)) if None not in found else None
+        case Fields(fields), RecordOf(wanted) if {name for name, _ in fields} == {name for name, _ in wanted}:
+            named = dict(fields)
+            parts = [(name, _type_for(named[name], each)) for name, each in wanted]
+            return RecordOf(tuple((n, p) for n, p in parts if p is not None)) if all(p for _, p in parts) else None
+        case _:
+            return type_of(value)
+
+
+def _place(signature: Signature, given: list[tuple[Value, Span]], message: str, span: Span) -> Span:
+    """The argument a message is about."""
+    for parameter, (_, place) in zip(signature.parameters, given, strict=True):
+        if f"`{parameter.name}` of `" in message:
+            return place
+    return span
+
+
+def _require_solved(solver: Solver, signature: Signature, name: str, span: Span) -> None:
+    for dim in signature.dims:
+        if DIMENSION + dim not in solver.sizes:
+            raise fail("E3006", f"the dimension `{dim}` of `{name}` does not follow from the arguments", span)
+    for tree_variable in signature.tree_variables:
+        if tree_variable not in solver.trees:
+            raise fail("E3006", f"the tree `{tree_variable}` of `{name}` does not follow from the arguments", span)
+    if signature.has_run and solver.run is None:
+        solver.run = ()
+
+
+def _instance(
+    context: Context, function: FunctionValue, signature: Signature, solver: Solver, given: list[tuple[Value, Span]]
+) -> Prepared:
+    run, original = hide_names(solver.run)
+    outer = {RUN: solver.run or ()}
+    inner = {RUN: run or ()}
+    arguments: list[Data] = []
+    parameters: list[tuple[str, Type]] = []
+    functions: list[tuple[str, FunctionValue | Abstract]] = []
+    for parameter, (value, place) in zip(signature.parameters, given, strict=True):
+        if parameter.kind == "data":
+            assert parameter.type is not None and not isinstance(parameter.type, FunctionType)
+            seen = types.substitute(parameter.type, solver.sizes, outer, solver.trees)
+            what = f"`{parameter.name}` of `{signature.declaration.name}`"
+            arguments.append(coerce(context, value, seen, what, place))
+            known = types.substitute(parameter.type, solver.sizes, inner, solver.trees)
+            parameters.append((parameter.name, known))
+        elif parameter.kind == "function":
+            assert isinstance(value, (FunctionValue, Abstract)) and isinstance(parameter.type, FunctionType)
+            functions.append((parameter.name, value))
+            if context.session.symbolic:
+                wanted = substitute_function(parameter.type, solver.sizes, outer)
+                _check_function(context, value, wanted, parameter.name, place)
+    result = None
+    if signature.result is not None:
+        result = types.substitute(signature.result, solver.sizes, inner, solver.trees)
+    sizes = tuple((dim, solver.sizes[DIMENSION + dim]) for dim in signature.dims)
+    trees = tuple((name, solver.trees[name]) for name in signature.tree_variables)
+    instance = Instance(
+        function, signature, sizes, run if signature.has_run else None, trees, tuple(functions), tuple(parameters), result
+    )
+    return Prepared(instance, tuple(arguments), original)
+
+
+def hide_names(run: Shape | None) -> tuple[Shape | None, dict[str, str | None]]:
+    """The run with hidden names for its unnamed axes, and what the caller calls those that were given one."""
+    if run is None:
+        return None, {}
+    taken = {axis.name for axis in run if isinstance(axis, Axis)}
+    axes: list[AxisOrRun] = []
+    original: dict[str, str | None] = {}
+    count = 0
+    for axis in run:
+        if isinstance(axis, Run) or axis.name is not None:
+            axes.append(axis)
+            continue
+        count += 1
+        while f"{HIDDEN}{count}" in taken:
+            count += 1
+        name = f"{HIDDEN}{count}"
+        axes.append(Axis(name, axis.size))
+        original[name] = None
+    return tuple(axes), original
+
+
+def restore_names(each: Type, original: Mapping[str, str | None]) -> Type:
+    """The type with the caller's names of the run's axes."""
+    if not original:
+        return each
+
+    def restore(tensor: Tensor) -> Tensor:
+        axes = tuple(
+            Axis(original[axis.name], axis.size) if isinstance(axis, Axis) and axis.name in original else axis
+            for axis in tensor.axes
+        )
+        return replace(tensor, axes=axes)
+
+    return types.transform(each, restore, lambda size: size)
+
+
+def substitute_function(each: FunctionType, sizes: Mapping[str, Poly], runs: Mapping[str, Shape]) -> FunctionType:
+    """A function type with its variables replaced."""
+    parameters = tuple(types.substitute(parameter, sizes, runs) for parameter in each.parameters)
+    return FunctionType(parameters, types.substitute(each.result, sizes, runs))
+
+
+def _check_function(
+    context: Context, value: FunctionValue | Abstract, wanted: FunctionType, name: str, span: Span
+) -> None:
+    """Checks that a function may stand for a parameter of function type."""
+    what = f"the function given for `{name}`"
+    if isinstance(value, Abstract):
+        if value.signature != wanted:
+            raise fail("E3001", f"{what} has another type", span)
+        return
+    inner = replace(context.inner(), emitter=context.emitter)
+    stand_ins = {f"{index}": Data(each, None, origin_of(each)) for index, each in enumerate(wanted.parameters)}
+    inner.values.update(stand_ins)
+    arguments = tuple(tree.Argument(span, None, tree.Name(span, index)) for index in stand_ins)
+    result = call_function(inner, value, None, arguments, span)
+    coerce(context, result, wanted.result, f"the result of {what}", span)
+
+
+def call_abstract(context: Context, function: Abstract, arguments: tuple[tree.Argument, ...], span: Span) -> Data:
+    """A call of a parameter of function type, while a program is checked."""
+    wanted = function.signature.parameters
+    if len(arguments) != len(wanted) or any(argument.name is not None for argument in arguments):
+        raise fail("E3002", f"`{function.name}` takes {len(wanted)} arguments by position", span)
+    for place, (argument, each) in enumerate(zip(arguments, wanted, strict=True)):
+        coerce(context, context.evaluate(argument.value), each, f"argument {place} of `{function.name}`", argument.span)
+    return Data(function.signature.result, None, origin_of(function.signature.result))
+
+
+def elaborate(
+    session: Session, instance: Instance, emitter: Emitter, handles: Sequence[Handle], in_map: bool = False
+) -> Data:
+    """The body of a function at an instance, its parameters being these handles; the result has the stated type."""
+    from presk.check.context import Counters
+    from presk.check.draws import number_draws
+
+    function, signature = instance.function, instance.signature
+    node = function.declaration.node
+    assert isinstance(node, tree.Function)
+    numbers: dict[str, Number] = {}
+    if function.module is not None:
+        owner = session.module_declaration(function.module).node
+        assert isinstance(owner, tree.Module)
+        numbers.update(module_numbers(owner, function.module.arguments))
+    statics = {parameter.name for parameter in signature.parameters if parameter.kind == "static"}
+    dims = {name: static.size_number(size) for name, size in instance.sizes if name not in statics}
+    numbers.update({name: static.size_number(size) for name, size in instance.sizes if name in statics})
+    context = Context(
+        session,
+        function.declaration.file,
+        emitter,
+        function.module,
+        numbers,
+        dims,
+        signature.naming,
+        instance.run,
+        dict(instance.trees),
+        Counters(draws=number_draws(node)),
+        in_map=in_map,
+    )
+    for (name, each), handle in zip(instance.parameters, handles, strict=True):
+        context.values[name] = Data(each, handle, origin_of(each))
+    context.values.update(instance.functions)
+    value = context.evaluate(node.body)
+    what = f"the result of `{node.name}`"
+    if instance.result is None:
+        return as_data(context, value, node.body.result.span)
+    return coerce(context, value, instance.result, what, node.body.result.span)
+
+
+def generic_instance(session: Session, function: FunctionValue, reserved: frozenset[str]) -> Instance:
+    """A function at its own variables, as it is checked with nothing bound. `reserved` are the constants' variables."""
+    signature = session_signature(session, function)
+    own = {dim: variable(f"{dim}'" if dim in reserved else dim) for dim in signature.dims}
+    sizes = {DIMENSION + dim: size for dim, size in own.items()}
+    parameters: list[tuple[str, Type]] = []
+    functions: list[tuple[str, FunctionValue | Abstract]] = []
+    for parameter in signature.parameters:
+        if isinstance(parameter.type, FunctionType):
+            functions.append((parameter.name, Abstract(parameter.name, substitute_function(parameter.type, sizes, {}))))
+        elif parameter.type is not None:
+            parameters.append((parameter.name, types.substitute(parameter.type, sizes)))
+    result = None if signature.result is None else types.substitute(signature.result, sizes)
+    run = (Run(RUN),) if signature.has_run else None
+    trees = tuple((name, types.TreeVariable(name)) for name in signature.tree_variables)
+    return Instance(
+        function, signature, tuple(own.items()), run, trees, tuple(functions), tuple(parameters), result
+    )

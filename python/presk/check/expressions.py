@@ -1,0 +1,368 @@
+"""What names, literals, operators, fields, records, updates, blocks and choices are."""
+
+from __future__ import annotations
+
+from presk.check import static
+from presk.check.context import Context, as_data, coerce, field_of, located, rule
+from presk.check.invoke import apply_primitive
+from presk.check.typing import find, module_arguments, module_type, number
+from presk.check.values import (
+    Data,
+    Fields,
+    FileName,
+    FunctionValue,
+    Items,
+    Method,
+    ModuleName,
+    Number,
+    PrimitiveName,
+    Truth,
+    Value,
+    describe,
+    type_of,
+)
+from presk.primitives.all import TABLE
+from presk.shapes import constants, types
+from presk.shapes.types import ModuleOf, Tensor, TreeVariable, Type
+from presk.syntax import tree
+from presk.text.diagnostics import did_you_mean, fail
+from presk.text.spans import Span
+
+POWER_LIMIT = 4
+"""`x ** n` up to this constant n is a product from the left; every other power is `pow` (language.md 4)."""
+
+
+@rule(tree.NatLiteral)
+def nat(context: Context, node: tree.NatLiteral) -> Value:
+    return Number(constants.rational(node.value), nat=True)
+
+
+@rule(tree.RealLiteral)
+def real(context: Context, node: tree.RealLiteral) -> Value:
+    return Number(constants.rational(node.value), nat=False)
+
+
+@rule(tree.BoolLiteral)
+def truth(context: Context, node: tree.BoolLiteral) -> Value:
+    return Truth(node.value)
+
+
+@rule(tree.StringLiteral)
+def string(context: Context, node: tree.StringLiteral) -> Value:
+    raise fail("E3001", "a string stands only in a train block", node.span)
+
+
+@rule(tree.ListLiteral)
+def list_literal(context: Context, node: tree.ListLiteral) -> Value:
+    raise fail("E3001", "a list stands only in a train block", node.span, "`stack[n](a, b)` makes a tensor, `(a, b)` a tuple")
+
+
+@rule(tree.Range)
+def range_value(context: Context, node: tree.Range) -> Value:
+    raise fail("E3001", "a range stands only in an index or behind `in`", node.span)
+
+
+@rule(tree.Name)
+def name(context: Context, node: tree.Name) -> Value:
+    text = node.name
+    if text in context.values:
+        return context.values[text]
+    known = context.size_name(text)
+    if known is not None:
+        return known
+    declaration = context.file.declarations.get(text)
+    if declaration is not None:
+        match declaration.node:
+            case tree.Const():
+                return context.session.constant(declaration, node.span)
+            case tree.Function():
+                return FunctionValue(declaration)
+            case tree.Module():
+                return ModuleName(declaration, None)
+            case _:
+                raise fail("E3001", f"`{text}` is no value", node.span)
+    if text in context.file.imports:
+        return FileName(context.file.imports[text])
+    if text in TABLE and not TABLE[text].internal:
+        return PrimitiveName(text)
+    local = [*context.values, *context.numbers, *context.dims, *context.file.declarations, *context.file.imports]
+    hint = did_you_mean(text, local) or did_you_mean(text, TABLE) or _foreign_hint(text)
+    raise fail("E2001", f"there is no `{text}` here", node.span, hint)
+
+
+FOREIGN = {
+    "view": "`split[…](x, axis = …)` and `merge[…](x, axes = …)` change a shape",
+    "reshape": "`split[…](x, axis = …)` and `merge[…](x, axes = …)` change a shape",
+    "einsum": "`ein[out axes](a, b)` contracts by name",
+    "permute": "`transpose(x, (a, b))` reorders axes",
+    "range": "a counter is written `over i in 0..N`",
+    "len": "a size is a name of the signature, such as `T` of `seq: T`",
+    "print": "a program has no output but its result; `presk run` and `f.trace` show values",
+    "relu6": "`minimum(relu(x), 6)`",
+    "clip": "`minimum(maximum(x, a), b)`",
+    "clamp": "`minimum(maximum(x, a), b)`",
+    "var": "`mean(square(x - mean(x)))`, the mean placed by its axes",
+}
+
+
+def _foreign_hint(text: str) -> str | None:
+    return FOREIGN.get(text)
+
+
+@rule(tree.Field)
+def field(context: Context, node: tree.Field) -> Value:
+    base = context.evaluate(node.base)
+    match base:
+        case FileName(file):
+            return _of_file(context, node, find(file, (node.name,)), file.name)
+        case ModuleName(declaration, module):
+            if module is None:
+                module = module_type(
+                    context.session, declaration, module_arguments(context.type_scope(), declaration, None, node.span), node.span
+                )
+            method = _method(context, module, node.name)
+            if method is None:
+                raise _no_field(describe(base), node, [f.name for f in _functions(context, module)])
+            return method
+        case _:
+            pass
+    found = field_of(context, base, node.name)
+    if found is not None:
+        return found
+    if isinstance(base, Data) and isinstance(base.type, ModuleOf):
+        method = _method(context, base.type, node.name)
+        if method is not None:
+            return Method(method, base)
+        fields = [name for name, _ in base.type.fields]
+        raise _no_field(describe(base), node, [*fields, *(f.name for f in _functions(context, base.type))])
+    each = type_of(base)
+    raise _no_field(describe(base), node, [name for name, _ in (types.fields_of(each) if each else None) or ()])
+
+
+def _of_file(context: Context, node: tree.Field, declaration: object, file: str) -> Value:
+    from presk.check.scope import Declaration
+
+    if isinstance(declaration, Declaration):
+        match declaration.node:
+            case tree.Const():
+                return context.session.constant(declaration, node.span)
+            case tree.Function():
+                return FunctionValue(declaration)
+            case tree.Module():
+                return ModuleName(declaration, None)
+            case _:
+                pass
+    raise fail("E2001", f"{file}.psk declares no value `{node.name}`", node.name_span)
+
+
+def _functions(context: Context, module: ModuleOf) -> tuple[tree.Function, ...]:
+    node = context.session.module_declaration(module).node
+    assert isinstance(node, tree.Module)
+    return node.functions
+
+
+def _method(context: Context, module: ModuleOf, name: str) -> FunctionValue | None:
+    return method_of(context.session.module_declaration(module), module, name)
+
+
+def method_of(owner: object, module: ModuleOf, name: str) -> FunctionValue | None:
+    """The function of a module by its name, or None."""
+    from presk.check.scope import Declaration
+
+    assert isinstance(owner, Declaration) and isinstance(owner.node, tree.Module)
+    for function in owner.node.functions:
+        if function.name == name:
+            return FunctionValue(Declaration(function, owner.file, f"{owner.label}.{name}"), module)
+    return None
+
+
+def _no_field(what: str, node: tree.Field, known: list[str]) -> Exception:
+    hint = did_you_mean(node.name, known) or (f"it has {', '.join(known)}" if known else None)
+    return fail("E2001", f"{what} has no `{node.name}`", node.name_span, hint)
+
+
+@rule(tree.TupleIndex)
+def tuple_index(context: Context, node: tree.TupleIndex) -> Value:
+    base = context.evaluate(node.base)
+    each = type_of(base)
+    is_tuple = isinstance(base, Items) or isinstance(each, types.TupleOf)
+    if isinstance(each, types.Stacked) and isinstance(each.element, types.TupleOf):
+        is_tuple = True
+    found = field_of(context, base, str(node.index)) if is_tuple else None
+    if found is None:
+        raise fail("E3001", f"{describe(base)} has no item {node.index}", node.span)
+    return found
+
+
+@rule(tree.Instance)
+def instance(context: Context, node: tree.Instance) -> Value:
+    base = context.evaluate(node.base)
+    if not isinstance(base, ModuleName):
+        raise fail("E3001", f"{describe(base)} takes no module parameters", node.span)
+    arguments = module_arguments(context.type_scope(), base.declaration, node.arguments, node.span)
+    return ModuleName(base.declaration, module_type(context.session, base.declaration, arguments, node.span))
+
+
+@rule(tree.Unary)
+def unary(context: Context, node: tree.Unary) -> Value:
+    operand = context.evaluate(node.operand)
+    if node.op == "not":
+        if isinstance(operand, Truth):
+            return Truth(None if operand.value is None else not operand.value)
+        return apply_primitive(context, "not", [operand], {}, node.span)
+    if isinstance(operand, Number):
+        return static.fold("neg", (operand,), node.span)
+    return apply_primitive(context, "neg", [operand], {}, node.span)
+
+
+@rule(tree.Binary)
+def binary(context: Context, node: tree.Binary) -> Value:
+    left, right = context.evaluate(node.left), context.evaluate(node.right)
+    if node.op in ("and", "or"):
+        if isinstance(left, Truth) and isinstance(right, Truth):
+            return _logic(node.op, left.value, right.value)
+        return apply_primitive(context, node.op, [left, right], {}, node.span)
+    if isinstance(left, Number) and isinstance(right, Number):
+        return static.binary(node.op, left, right, node.span)
+    if node.op == "//":
+        raise fail("E3001", "`//` takes nats known at binding", node.span, "`floor(a / b)` rounds reals down")
+    if node.op == "**" and isinstance(right, Number):
+        return _power(context, left, right, node.span)
+    primitive = static.COMPARISONS.get(node.op) or static.OPERATIONS[node.op]
+    return apply_primitive(context, primitive, [left, right], {}, node.span)
+
+
+def _logic(op: str, left: bool | None, right: bool | None) -> Truth:
+    decisive = op == "or"
+    if left is decisive or right is decisive:
+        return Truth(decisive)
+    return Truth(None if left is None or right is None else not decisive)
+
+
+def _power(context: Context, base: Value, exponent: Number, span: Span) -> Value:
+    value = exponent.value
+    small = isinstance(value, constants.Rational) and value.value.denominator == 1 and 0 <= value.value <= POWER_LIMIT
+    if not small or not isinstance(value, constants.Rational):
+        return apply_primitive(context, "pow", [base, exponent], {}, span)
+    times = int(value.value)
+    base = as_data(context, base, span)
+    if not isinstance(base.type, Tensor) or base.type.kind == "bool":
+        raise fail("E3001", f"a power of {describe(base)} is not defined", span)
+    if times == 0:
+        one = Number(constants.rational(1), nat=True)
+        return apply_primitive(context, "full", [one], {}, span, new=base.type.axes)
+    result: Value = base
+    for _ in range(times - 1):
+        result = apply_primitive(context, "mul", [result, base], {}, span)
+    return result
+
+
+@rule(tree.Tuple)
+def tuple_value(context: Context, node: tree.Tuple) -> Value:
+    return Items(tuple(context.evaluate(item) for item in node.items))
+
+
+@rule(tree.Record)
+def record(context: Context, node: tree.Record) -> Value:
+    seen: set[str] = set()
+    for field_name, value in node.fields:
+        if field_name in seen:
+            raise fail("E2002", f"the field `{field_name}` is given twice", value.span)
+        seen.add(field_name)
+    return Fields(tuple((field_name, context.evaluate(value)) for field_name, value in node.fields))
+
+
+@rule(tree.Block)
+def block(context: Context, node: tree.Block) -> Value:
+    inner = context.inner()
+    for let in node.lets:
+        bind_pattern(inner, let.pattern, inner.evaluate(let.value))
+    return inner.evaluate(node.result)
+
+
+def bind_pattern(context: Context, pattern: tree.Pattern, value: Value) -> None:
+    """Binds a pattern's names in the context."""
+    match pattern:
+        case tree.NamePattern(name=bound):
+            context.values[bound] = value
+            if isinstance(value, Data):
+                context.emitter.name(value.handle, bound)
+        case tree.TuplePattern(items=items):
+            each = type_of(value)
+            count = len(value.items) if isinstance(value, Items) else _tuple_length(each)
+            if count != len(items):
+                raise fail("E3001", f"{describe(value)} does not match a tuple of {len(items)} names", pattern.span)
+            for at, item in enumerate(items):
+                part = field_of(context, value, str(at))
+                assert part is not None
+                bind_pattern(context, item, part)
+        case tree.RecordPattern(fields=fields):
+            for field_name, inside in fields:
+                part = field_of(context, value, field_name)
+                if part is None:
+                    raise fail("E3001", f"{describe(value)} has no field `{field_name}`", pattern.span)
+                bind_pattern(context, inside, part)
+
+
+def _tuple_length(each: Type | None) -> int:
+    while isinstance(each, types.Stacked):
+        each = each.element
+    return len(each.items) if isinstance(each, types.TupleOf) else -1
+
+
+@rule(tree.If)
+def choice(context: Context, node: tree.If) -> Value:
+    condition = context.evaluate(node.condition)
+    if not isinstance(condition, Truth):
+        raise fail(
+            "E3005", "the condition of `if` must be known when bound", node.condition.span, "`where(mask, a, b)` chooses at run time"
+        )
+    if condition.value is not None and not context.session.symbolic:
+        return context.evaluate(node.then if condition.value else node.otherwise)
+    left, right = context.evaluate(node.then), context.evaluate(node.otherwise)
+    return _either(context, left, right, node.span)
+
+
+def _either(context: Context, left: Value, right: Value, span: Span) -> Value:
+    """The value of an undecided choice while checking: both branches must be of one type."""
+    if isinstance(left, Number) and isinstance(right, Number):
+        return left if left == right else Data(types.REAL, None)
+    one, other = as_data(context, left, span), as_data(context, right, span)
+    return coerce(context, other, one.type, "the other branch", span)
+
+
+@rule(tree.Update)
+def update(context: Context, node: tree.Update) -> Value:
+    from presk.check.slices import replace_slice
+
+    value = context.evaluate(node.base)
+    for change in node.changes:
+        if isinstance(change, tree.SliceChange):
+            value = replace_slice(context, value, change)
+        else:
+            value = _replace_field(context, value, change.path, change)
+    return value
+
+
+def _replace_field(context: Context, value: Value, path: tuple[str, ...], change: tree.FieldChange) -> Value:
+    current = field_of(context, value, path[0])
+    if current is None:
+        each = type_of(value)
+        known = [name for name, _ in (types.fields_of(each) if each else None) or ()]
+        raise fail("E2001", f"{describe(value)} has no field `{path[0]}`", change.span, did_you_mean(path[0], known))
+    if isinstance(value, Fields):
+        new = _replace_field(context, current, path[1:], change) if path[1:] else context.evaluate(change.value)
+        return Fields(tuple((name, new if name == path[0] else each) for name, each in value.fields))
+    assert isinstance(value, Data)
+    target = current
+    for name in path[1:]:
+        found = field_of(context, target, name)
+        if found is None:
+            raise fail("E2001", f"{describe(target)} has no field `{name}`", change.span)
+        target = found
+    wanted = type_of(target)
+    assert wanted is not None and not isinstance(wanted, TreeVariable)
+    new = coerce(context, context.evaluate(change.value), wanted, f"`{'.'.join(path)}`", change.value.span)
+    return Data(value.type, context.emitter.set_field(value.handle, path, new.handle, value.type, change.span), value.origin)
+
+

@@ -1,0 +1,65 @@
+"""What checking and binding have in common: the program's declarations and what a call or a constant means there.
+
+A `Session` is one run of the elaborator over a program. `check.program` has the one that checks every function with
+nothing bound; `core.bind` the one that makes Core of an entry.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field
+
+from presk.check.scope import Declaration, Files
+from presk.check.signature import Signature
+from presk.check.values import Abstract, FunctionValue, Number
+from presk.shapes.poly import Poly
+from presk.shapes.types import ModuleOf, Shape, Type
+from presk.text.spans import Span
+
+
+@dataclass(frozen=True)
+class Instance:
+    """A function with everything its types depend on: what one binding of it is known by.
+
+    `sizes` are its dimension variables and static nats by name, `run` the axes `..` stands for (hidden names given),
+    `functions` what its function-typed parameters are.
+    """
+
+    function: FunctionValue
+    signature: Signature
+    sizes: tuple[tuple[str, Poly], ...]
+    run: Shape | None
+    trees: tuple[tuple[str, Type], ...]
+    functions: tuple[tuple[str, FunctionValue | Abstract], ...]
+    parameters: tuple[tuple[str, Type], ...] = field(compare=False)
+    result: Type | None = field(compare=False)
+
+
+class Session(ABC):
+    """One run of the elaborator. `symbolic`: nothing is bound. `training`: dropout draws."""
+
+    symbolic: bool
+    training: bool
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+        self.modules: dict[tuple[Declaration, tuple[object, ...]], ModuleOf] = {}
+        self.declarations: dict[str, Declaration] = {}
+        self.open_modules: list[Declaration] = []
+        self.open_aliases: list[Declaration] = []
+        self.open_constants: list[Declaration] = []
+        self.constants: dict[Declaration, Number] = {}
+        self.signatures: dict[tuple[object, ModuleOf | None], Signature] = {}
+
+    @abstractmethod
+    def constant(self, declaration: Declaration, span: Span) -> Number:
+        """The value of a constant."""
+
+    @abstractmethod
+    def instantiate(self, instance: Instance, span: Span) -> tuple[str, Type]:
+        """The name and the result's type of a function at an instance, elaborated before this returns where it matters."""
+
+    def module_declaration(self, module: ModuleOf) -> Declaration:
+        """The declaration of a module's type."""
+        return self.declarations[module.name]
+

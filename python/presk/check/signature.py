@@ -1,0 +1,321 @@
+"""Signatures of functions, and the matching of a call's arguments against them.
+
+A signature's sizes are over its own dimension variables, written with the prefix `?`. `Solver` finds what they, the run
+`..` and the tree variables are in a call: lone variables first, then those that occur linearly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from presk.check import static
+from presk.check.scope import Declaration
+from presk.check.typing import (
+    DIMENSION,
+    TypeScope,
+    find,
+    module_numbers,
+    names_in,
+    resolve,
+    resolve_function,
+)
+from presk.check.values import FunctionType, Number
+from presk.shapes import constants, types
+from presk.shapes.poly import Poly, variable
+from presk.shapes.types import Axis, ModuleOf, RecordOf, Run, Shape, Stacked, Tensor, TreeVariable, TupleOf, Type
+from presk.syntax import tree
+from presk.text.diagnostics import fail
+from presk.text.spans import Span
+
+if TYPE_CHECKING:
+    from presk.check.session import Session
+
+RUN = ".."
+"""The label of a signature's run."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One parameter: data of the run, a nat known at binding (`static`), or a function."""
+
+    name: str
+    kind: Literal["data", "static", "function"]
+    type: Type | FunctionType | None
+    default: tree.Expr | None
+    span: Span
+
+
+@dataclass(frozen=True, eq=False)
+class Signature:
+    """What a function takes and gives. `dims` are its dimension variables in order, static nats among them.
+
+    `naming` are those that name the axes they stand alone for. `result` is None where it isn't stated.
+    """
+
+    declaration: Declaration
+    module: ModuleOf | None
+    parameters: tuple[Parameter, ...]
+    result: Type | None
+    dims: tuple[str, ...]
+    naming: frozenset[str]
+    has_run: bool
+    tree_variables: tuple[str, ...]
+
+
+def signature_of(session: Session, declaration: Declaration, module: ModuleOf | None) -> Signature:
+    """The signature of a function, at a module's parameters where it is a module's. Raises PreskError."""
+    node = declaration.node
+    assert isinstance(node, tree.Function)
+    numbers: dict[str, Number] = {}
+    if module is not None:
+        owner = session.module_declaration(module).node
+        assert isinstance(owner, tree.Module)
+        numbers.update(module_numbers(owner, module.arguments))
+    dims: dict[str, Number] = {}
+    statics: dict[str, Number] = {}
+    for parameter in node.parameters:
+        if _is_static(parameter.type):
+            statics[parameter.name] = static.size_number(variable(DIMENSION + parameter.name))
+    written = [parameter.type for parameter in node.parameters] + ([node.result] if node.result else [])
+    unnamed = frozenset(_module_names(declaration, written)) | statics.keys()
+    trees: dict[str, Type] = {name: TreeVariable(name) for name in node.tree_variables}
+    scope = TypeScope(session, declaration.file, numbers | statics, trees, dims, True, unnamed)
+    parameters: list[Parameter] = []
+    if node.takes_self:
+        assert module is not None
+        parameters.append(Parameter("self", "data", module, None, node.name_span))
+    for each in node.parameters:
+        parameters.append(_parameter(scope, each))
+    known = set(dims)
+    result = None if node.result is None else resolve(scope, node.result)
+    for name in dims:
+        if name not in known:
+            assert node.result is not None
+            raise fail(
+                "E3006",
+                f"the dimension `{name}` occurs in the result of `{node.name}` only",
+                node.result.span,
+                "a dimension is bound by the arguments; a size of your choice is a parameter `n: nat`",
+            )
+    has_run = any(_has_run(parameter.type) for parameter in parameters)
+    if result is not None and _has_run(result) and not has_run:
+        assert node.result is not None
+        raise fail("E3006", f"`..` occurs in the result of `{node.name}` only", node.result.span)
+    order = (*(name for name in dims), *statics)
+    return Signature(
+        declaration, module, tuple(parameters), result, order, frozenset(dims) - unnamed, has_run, node.tree_variables
+    )
+
+
+def _parameter(scope: TypeScope, written: tree.FunctionParameter) -> Parameter:
+    if _is_static(written.type):
+        return Parameter(written.name, "static", None, written.default, written.span)
+    if isinstance(written.type, tree.FunctionType):
+        return Parameter(written.name, "function", resolve_function(scope, written.type), written.default, written.span)
+    found = resolve(scope, written.type)
+    if written.default is not None and not (isinstance(found, Tensor) and not found.axes):
+        raise fail("E3002", "only a scalar parameter has a default", written.default.span)
+    return Parameter(written.name, "data", found, written.default, written.span)
+
+
+def _is_static(written: tree.TypeExpr) -> bool:
+    return isinstance(written, tree.TensorType) and written.kind == "nat" and not written.axes and written.bound is None
+
+
+def _has_run(each: Type | FunctionType | None) -> bool:
+    if each is None or isinstance(each, FunctionType):
+        return False
+    return any(tensor.run is not None for _, tensor in types.leaves(each))
+
+
+def _module_names(declaration: Declaration, written: list[tree.TypeExpr]) -> Iterator[str]:
+    """Names that occur in the module types of a signature, abbreviations looked into."""
+    pending, seen = list(written), set[str]()
+    while pending:
+        match pending.pop():
+            case tree.NamedType(path=path, arguments=arguments):
+                for argument in arguments or ():
+                    yield from (name.name for name in names_in(argument.value))
+                target = find(declaration.file, path)
+                if target is not None and isinstance(target.node, tree.TypeAlias) and target.label not in seen:
+                    seen.add(target.label)
+                    pending.append(target.node.value)
+            case tree.TupleType(items=items):
+                pending.extend(items)
+            case tree.RecordType(fields=fields):
+                pending.extend(each for _, each in fields)
+            case tree.StackedType(element=element, count=count):
+                yield from (name.name for name in names_in(count))
+                pending.append(element)
+            case tree.FunctionType(parameters=parameters, result=result):
+                pending.extend([*parameters, result])
+            case tree.TensorType():
+                pass
+
+
+class Mismatch(Exception):
+    """A value that can't be what is asked: a code, a sentence, a hint. The caller knows where."""
+
+    def __init__(self, code: str, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+
+class Solver:
+    """What a signature's variables are, found by matching its types against the actual ones."""
+
+    def __init__(self, pattern_names: dict[str, str] | None = None) -> None:
+        self.sizes: dict[str, Poly] = {}
+        self.run: Shape | None = None
+        self.trees: dict[str, Type] = {}
+        self.equations: list[tuple[Poly, Poly, str]] = []
+        self.bounds: list[tuple[Poly, Poly, str]] = []
+
+    def match(self, pattern: Type, actual: Type, what: str) -> None:
+        """Notes all that must hold for `actual` to stand where `pattern` is asked. Raises Mismatch."""
+        match pattern, actual:
+            case Tensor(), Tensor():
+                self._match_tensor(pattern, actual, what)
+            case TreeVariable(name), _:
+                bound = self.trees.setdefault(name, actual)
+                if not same_tree(bound, actual):
+                    raise Mismatch("E3001", f"{what} is {types.show(actual)}, but `{name}` is {types.show(bound)} already")
+            case TupleOf(mine), TupleOf(theirs) if len(mine) == len(theirs):
+                for at, (each, other) in enumerate(zip(mine, theirs, strict=True)):
+                    self.match(each, other, f"item {at} of {what}")
+            case RecordOf(mine), RecordOf(theirs) if [n for n, _ in mine] == [n for n, _ in theirs]:
+                for (name, each), (_, other) in zip(mine, theirs, strict=True):
+                    self.match(each, other, f"`{name}` of {what}")
+            case ModuleOf(), ModuleOf() if pattern.name == actual.name:
+                self._match_module(pattern, actual, what)
+            case Stacked(mine, count), Stacked(theirs, other):
+                self.equations.append((count, other, f"the number of layers of {what}"))
+                self.match(mine, theirs, what)
+            case _:
+                raise Mismatch("E3001", f"{what} is {types.show(actual)}, not {self.show(pattern)}")
+
+    def solve(self) -> None:
+        """Finds the variables and checks every equation. Raises Mismatch."""
+        pending = self.equations
+        while True:
+            rest = [each for each in pending if not self._bind(*each[:2])]
+            if len(rest) == len(pending):
+                break
+            pending = rest
+        for pattern, actual, what in pending:
+            expected = self._substituted(pattern)
+            if expected.variables() and any(name.startswith(DIMENSION) for name in expected.variables()):
+                continue
+            if expected != actual:
+                raise Mismatch("E3003", f"{what} is {actual}, not {expected}", "sizes must be equal")
+        for pattern, actual, what in self.bounds:
+            name = pattern.sole_variable
+            if name is not None and name.startswith(DIMENSION) and name not in self.sizes:
+                self.sizes[name] = actual
+            expected = self._substituted(pattern)
+            if not static.at_most(actual, expected):
+                raise Mismatch("E3007", f"{what} is a nat < {actual}, which is not certain to be < {expected}")
+
+    def show(self, pattern: Type) -> str:
+        """A pattern as far as it is known, without the variables' prefix."""
+        return types.show(types.substitute(pattern, self.sizes)).replace(DIMENSION, "")
+
+    def _substituted(self, pattern: Poly) -> Poly:
+        try:
+            return pattern.substitute(self.sizes)
+        except ZeroDivisionError:
+            raise Mismatch("E4006", "a size divides by zero") from None
+
+    def _bind(self, pattern: Poly, actual: Poly) -> bool:
+        """Binds a variable that stands alone or is the only unknown and linear; whether it did."""
+        known = self._substituted(pattern)
+        unknown = [name for name in known.variables() if name.startswith(DIMENSION)]
+        if len(unknown) != 1:
+            return False
+        solution = known.solve(unknown[0], actual)
+        if solution is None:
+            return False
+        if solution.constant is not None and (solution.whole is None or solution.whole < 0):
+            raise Mismatch(
+                "E4003", f"no whole number `{unknown[0][1:]}` makes {str(known).replace(DIMENSION, '')} equal to {actual}"
+            )
+        self.sizes[unknown[0]] = solution
+        return True
+
+    def _match_tensor(self, pattern: Tensor, actual: Tensor, what: str) -> None:
+        if pattern.kind != actual.kind and not (pattern.kind == "real" and actual.kind == "nat"):
+            hint = "`where(m, 1, 0)` makes numbers of a mask" if (pattern.kind, actual.kind) == ("real", "bool") else None
+            raise Mismatch("E3001", f"{what} is {types.show(actual)}, not {self.show(pattern)}", hint)
+        axes, theirs = pattern.explicit, actual.axes
+        missing = len(theirs) - len(axes)
+        if missing < 0 or (missing > 0 and pattern.run is None) or any(isinstance(a, Run) for a in theirs[missing:]):
+            raise Mismatch("E3003", f"{what} is {types.show(actual)}, not {self.show(pattern)}")
+        if pattern.run is not None:
+            self._match_run(theirs[:missing], what)
+        for mine, other in zip(axes, theirs[missing:], strict=True):
+            assert isinstance(other, Axis)
+            if mine.name is not None and other.name is not None and mine.name != other.name:
+                raise Mismatch(
+                    "E3003",
+                    f"{what} is {types.show(actual)}, whose axis `{other.name}` stands where `{mine.name}` is asked",
+                    f"`rename(x, {other.name} = {mine.name})`",
+                )
+            name = mine.name or other.name
+            self.equations.append((mine.size, other.size, f"the size of axis `{name}` of {what}" if name else f"a size of {what}"))
+        if pattern.bound is not None and actual.bound is not None:
+            self.bounds.append((pattern.bound, actual.bound, what))
+
+    def _match_run(self, axes: Shape, what: str) -> None:
+        if self.run is None:
+            self.run = axes
+            return
+        mine, theirs = types.show(Tensor("real", self.run)), types.show(Tensor("real", axes))
+        if len(self.run) != len(axes):
+            raise Mismatch("E3003", f"`..` of {what} stands for {theirs[4:]}, but elsewhere for {mine[4:]}")
+        merged = list(self.run)
+        for at, (one, other) in enumerate(zip(self.run, axes, strict=True)):
+            if isinstance(one, Run) or isinstance(other, Run):
+                agree = one == other
+            else:
+                agree = one.size == other.size and (one.name is None or other.name is None or one.name == other.name)
+                merged[at] = one if one.name is not None else other
+            if not agree:
+                raise Mismatch("E3003", f"`..` of {what} stands for {theirs[4:]}, but elsewhere for {mine[4:]}")
+        self.run = tuple(merged)
+
+    def _match_module(self, pattern: ModuleOf, actual: ModuleOf, what: str) -> None:
+        for mine, theirs in zip(pattern.arguments, actual.arguments, strict=True):
+            wanted, given = constants.as_size(mine), constants.as_size(theirs)
+            if wanted is not None and given is not None:
+                self.equations.append((wanted, given, f"a parameter of the module {what}"))
+            elif mine != theirs:
+                raise Mismatch("E3001", f"{what} is {actual.label}, not {self.show(pattern)}")
+
+
+def same_tree(one: Type, other: Type) -> bool:
+    """Whether two trees have the same fields and leaves, names of axes aside where one has none."""
+    if isinstance(one, TreeVariable) or isinstance(other, TreeVariable):
+        return one == other
+    if isinstance(one, TreeVariable) or isinstance(other, TreeVariable):
+        return one == other
+    solver = Solver()
+    try:
+        solver.match(one, other, "")
+        solver.solve()
+    except Mismatch:
+        return False
+    return True
+
+
+def meet(pattern: Type, actual: Type, what: str, span: Span) -> None:
+    """Checks that a value of type `actual` may stand where `pattern` is stated. Raises PreskError."""
+    solver = Solver()
+    try:
+        solver.match(pattern, actual, what)
+        solver.solve()
+    except Mismatch as error:
+        raise fail(error.code, error.message, span, error.hint) from None

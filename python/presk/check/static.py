@@ -1,0 +1,127 @@
+"""Arithmetic on what is known at binding: numbers and truths.
+
+Numbers are exact constants. An operation of whole numbers that gives a whole number keeps it usable as a size; `8 / 3` is
+an exact real. Shared by sizes in types and by expressions in bodies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from presk.check.values import Number, Truth
+from presk.shapes import constants
+from presk.shapes.constants import Constant, ConstantTooLarge, ConstantUndefined, Rational, Symbolic
+from presk.shapes.poly import Poly, provably_at_most
+from presk.text.diagnostics import fail
+from presk.text.spans import Span
+
+OPERATIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow"}
+"""The primitives of the arithmetic operators."""
+
+COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+"""The primitives of the comparison operators."""
+
+WHOLE_OPERATIONS = frozenset({"add", "sub", "mul", "maximum", "minimum", "neg", "abs", "square", "relu", "sign"})
+FOLDED = frozenset(
+    "neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf sigmoid softplus relu gelu gelu_tanh silu sign "
+    "floor add sub mul div pow maximum minimum".split()
+)
+"""Primitives that give an exact constant on constants."""
+
+
+def fold(primitive: str, operands: Sequence[Number], span: Span) -> Number:
+    """The exact constant `primitive(operands)`. Raises E4005 or E4006."""
+    try:
+        value = constants.apply(primitive, *(operand.value for operand in operands))
+    except ConstantUndefined as error:
+        raise fail("E4006", f"this constant is undefined: {error}", span) from None
+    except ConstantTooLarge:
+        hint = f"an exact rational constant has at most {constants.BITS_LIMIT} bits"
+        raise fail("E4005", "this constant is too large to be kept exactly", span, hint) from None
+    whole = all(operand.nat for operand in operands)
+    if primitive == "div":
+        return Number(value, whole and _whole(value))
+    if primitive == "pow":
+        return Number(value, whole and isinstance(value, Rational) and _whole(value))
+    return Number(value, whole and primitive in WHOLE_OPERATIONS)
+
+
+def binary(operator: str, left: Number, right: Number, span: Span) -> Number | Truth:
+    """`left operator right` for an arithmetic or comparison operator."""
+    if operator in COMPARISONS:
+        return Truth(compare(operator, left, right, span))
+    if operator == "//":
+        return _floor_division(left, right, span)
+    return fold(OPERATIONS[operator], (left, right), span)
+
+
+def compare(operator: str, left: Number, right: Number, span: Span) -> bool | None:
+    """The truth of a comparison, or None while it depends on what is not bound."""
+    a, b = left.value, right.value
+    if isinstance(a, Rational) and isinstance(b, Rational):
+        return _decide(operator, a.value, b.value)
+    if a == b:
+        return operator in ("==", "<=", ">=")
+    sizes = (constants.as_size(a), constants.as_size(b))
+    if None in sizes:
+        if isinstance(a, constants.Apply) or isinstance(b, constants.Apply):
+            hint = "a condition known when bound compares nats and rational constants"
+            raise fail("E3005", "these constants can't be compared exactly here", span, hint)
+    return None
+
+
+def as_size(number: Number, span: Span) -> Poly:
+    """The size this number is. Raises E4003 where it is no whole number, E4004 where it is negative."""
+    size = constants.as_size(number.value) if number.nat else None
+    if size is None:
+        raise fail("E4003", f"{constants.show(number.value)} is not a whole number", span, "a size is a nat; `//` rounds down")
+    if size.constant is not None and (size.whole is None or size.whole < 0):
+        what = "is not a whole number" if size.whole is None else "is negative"
+        raise fail("E4004", f"the size {size} {what}", span)
+    return size
+
+
+def size_number(size: Poly) -> Number:
+    """The number that is this size."""
+    return Number(constants.from_size(size), nat=True)
+
+
+def _whole(value: Constant) -> bool:
+    return isinstance(value, Symbolic) or (isinstance(value, Rational) and value.value.denominator == 1)
+
+
+def _floor_division(left: Number, right: Number, span: Span) -> Number:
+    if not (left.nat and right.nat):
+        raise fail("E3001", "`//` takes nats", span, "`floor(a / b)` rounds reals down")
+    try:
+        return size_number(_size(left) // _size(right))
+    except ZeroDivisionError:
+        raise fail("E4006", "this constant is undefined: a division by zero", span) from None
+
+
+def _size(number: Number) -> Poly:
+    size = constants.as_size(number.value)
+    assert size is not None, "a nat number is a size"
+    return size
+
+
+def _decide(operator: str, a: Fraction, b: Fraction) -> bool:
+    match operator:
+        case "==":
+            return a == b
+        case "!=":
+            return a != b
+        case "<":
+            return a < b
+        case "<=":
+            return a <= b
+        case ">":
+            return a > b
+        case _:
+            return a >= b
+
+
+def at_most(small: Poly, large: Poly) -> bool:
+    """Whether `small ≤ large` is certain."""
+    return small == large or provably_at_most(small, large)
