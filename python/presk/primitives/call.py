@@ -12,6 +12,7 @@ from presk.primitives.axes import AxisSpec, resolve_axes, resolve_axis, resolve_
 from presk.primitives.contractions import own_labels
 from presk.primitives.fitting import as_tensor
 from presk.primitives.new_axes import settle
+from presk.primitives.signature import show_signature
 from presk.primitives.table import Attribute, Attributes, Keyword, Misfit, Operand, Primitive
 from presk.shapes.constants import Apply, Rational, Symbolic
 from presk.shapes.types import Axis, Run, Shape, Tensor, Type, show
@@ -36,7 +37,7 @@ def operands_of(primitive: Primitive, count: int) -> tuple[Operand, ...]:
     if rows and rows[-1].variadic:
         wanted = "at least 1"
     plural = "" if wanted.endswith("1") else "s"
-    raise Misfit("E3002", f"{primitive.name} takes {wanted} operand{plural}, not {count}")
+    raise Misfit("E3002", f"{primitive.name} takes {wanted} operand{plural}, not {count}", show_signature(primitive))
 
 
 def injected(primitive: Primitive, operands: Sequence[Type]) -> tuple[Type, ...]:
@@ -76,7 +77,7 @@ def normalize(primitive: Primitive, operands: Sequence[Type], given: Mapping[str
     normal: dict[str, Attribute] = {}
     for keyword in primitive.keywords:
         if keyword.name not in given and keyword.required:
-            raise Misfit("E3002", f"{primitive.name} needs `{keyword.name} = …`")
+            raise Misfit("E3002", f"{primitive.name} needs `{keyword.name}`", show_signature(primitive))
         value = given.get(keyword.name, keyword.default)
         normal[keyword.name] = _normal_value(primitive, keyword, value, operands)
     return {**_normal_brackets(primitive, operands, given, normal), **normal}
@@ -89,10 +90,12 @@ def _normal_brackets(
         return {}
     tensors = [as_tensor(operand) for operand in operands]
     if primitive.name == "ein":
-        return {"out": _rows_of_names(given.get("out"), "out"), "labels": _labels(tensors, given.get("labels"))}
+        if "out" not in given:
+            raise Misfit("E3002", "ein needs the axes that stay in brackets", "such as `ein[i, j](a, b)`")
+        return {"out": _rows_of_names(given["out"], "out"), "labels": _labels(tensors, given.get("labels"))}
     value = given.get("new")
     if value is None and primitive.new_axes != "labels":
-        raise Misfit("E3002", f"{primitive.name} needs new axes in brackets", f"such as `{primitive.name}[n: 3](…)`")
+        raise Misfit("E3002", f"{primitive.name} needs new axes in brackets", show_signature(primitive))
     new: Shape = tuple(axis for axis in value if isinstance(axis, (Axis, Run))) if isinstance(value, tuple) else ()
     return {"new": settle(primitive.name, tensors, keywords, new)}
 
@@ -100,7 +103,7 @@ def _normal_brackets(
 def _rows_of_names(value: Given, what: str) -> tuple[tuple[str, ...], ...]:
     rows = tuple(row for row in value if isinstance(row, tuple)) if isinstance(value, tuple) else ()
     if not rows:
-        raise Misfit("E3002", f"ein needs {what}: the axes that stay", "such as `ein[i, j](a, b)`")
+        raise Misfit("E3002", f"`{what}` must hold a list of names")
     return rows
 
 

@@ -22,7 +22,7 @@ Twice the range of f64, and few enough digits for Python to print and read an in
 """
 
 NODES_LIMIT = 256
-"""Applications and numbers in one irrational or symbolic constant; `B = A * A` repeated would double them every time."""
+"""Applications and numbers in one irrational or symbolic constant; `B = A * A` repeated doubles them every time."""
 
 SYMBOLIC_POWER_LIMIT = 16
 """The largest power of a symbolic size that is multiplied out."""
