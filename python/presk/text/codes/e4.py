@@ -5,8 +5,8 @@ from presk.text.codes import Code
 CODES: dict[str, Code] = {
     "E4003": Code(
         "not a whole number",
-        "A size, or another whole number known when an entry is bound, would be a fraction. `/` between sizes must be "
-        "exact; `//` rounds down.",
+        "A size, or another whole number known when an entry is bound, would be a fraction. `/` between sizes must "
+        "be exact; `//` rounds down.",
         "fn f(x: real[d: 10]) -> real[h: 4, d] { split[h: 4, d](x) }    # 10 / 4",
     ),
     "E4004": Code(
@@ -16,14 +16,15 @@ CODES: dict[str, Code] = {
     ),
     "E4005": Code(
         "a number too large to keep exactly",
-        "Constants and sizes are exact until they are read. One whose exact form has thousands of digits, or a size of "
-        "more than a thousand terms, is refused. A power of a real number is not concerned: it is kept as a power.",
+        "Constants and sizes are exact until they are read. One whose exact form has thousands of digits, or a "
+        "size of more than a thousand terms, is refused. A power of a real number is not concerned: it is kept as "
+        "a power.",
         "const A = 10 ** 3000",
     ),
     "E4006": Code(
         "an undefined constant",
-        "An expression of numbers only is outside its domain: a division by zero, the root or logarithm of a negative "
-        "number.",
+        "An expression of numbers only is outside its domain: a division by zero, the root or logarithm of a "
+        "negative number.",
         "const A = 1 / (2 - 2)",
     ),
 }
