@@ -1,0 +1,204 @@
+//! Outputs that share an input's buffer: proof that the input is read only at the element about to be stored.
+//!
+//! The proof has two halves. Every load of the input stands, in the same block or deeper in one of its statements,
+//! before a store to the output at the same affine index. And no element of the output is stored twice: each store
+//! gives its loops' rounds different elements, and two stores have no element in common. So when an element is loaded,
+//! nothing has overwritten it. An input that isn't loaded at all needs neither half.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::affine::Affine;
+use crate::error::{Error, ErrorKind};
+use crate::ir::{Access, Buffer, Kernel, Place, Statement};
+use crate::limits;
+use crate::walk::Value;
+
+/// Checks every output that shares an input's buffer.
+pub fn check(kernel: &Kernel) -> Result<(), Error> {
+    for (output, shared) in kernel.outputs.iter().enumerate().filter_map(|(n, output)| Some((n, output.shares?))) {
+        let output = Buffer::Output(u32::try_from(output).unwrap_or(u32::MAX));
+        let mut check =
+            Check { kernel, input: Buffer::Input(shared), output, loops: Vec::new(), stores: Vec::new(), loads: 0 };
+        let pending = check.block(&kernel.body)?;
+        if check.loads == 0 {
+            continue;
+        }
+        if let Some(place) = pending.into_values().flatten().next() {
+            return check.fault("is not followed by a store to the same element in its block", place);
+        }
+        check.check_stores()?;
+    }
+    Ok(())
+}
+
+type Index = Vec<Affine>;
+/// Places of loads by index, for which no store has been seen.
+type Pending = HashMap<Index, Vec<Place>>;
+
+/// A store to the output: its index, its lanes, and the extents of the loops around it.
+struct Store {
+    index: Index,
+    lanes: u64,
+    loops: BTreeMap<u32, u64>,
+    place: Place,
+}
+
+struct Check<'k> {
+    kernel: &'k Kernel,
+    input: Buffer,
+    output: Buffer,
+    loops: Vec<(u32, u64)>,
+    stores: Vec<Store>,
+    loads: usize,
+}
+
+impl Check<'_> {
+    fn fault<T>(&self, what: &str, place: Place) -> Result<T, Error> {
+        let (input, output) = (self.kernel.buffer_name(self.input), self.kernel.buffer_name(self.output));
+        Err(ErrorKind::Shared(format!("{output} shares the buffer of {input}, but this access {what}")).at(place))
+    }
+
+    /// The loads within that no store of this block follows.
+    fn block(&mut self, body: &[Statement]) -> Result<Pending, Error> {
+        let mut pending = Pending::new();
+        for statement in body {
+            self.collect_loads(statement, &mut pending)?;
+            if let crate::ir::StatementKind::For(each) = &statement.kind {
+                self.loops.push((each.variable, each.extent));
+                let inner = self.block(&each.body)?;
+                self.loops.pop();
+                merge(&mut pending, inner);
+            } else if let Some(inner) = statement.kind.body() {
+                let inner = self.block(inner)?;
+                merge(&mut pending, inner);
+            }
+            if let Some((access, is_vector)) = statement.kind.stored().filter(|stored| stored.0.buffer == self.output) {
+                self.store(access, is_vector, &mut pending)?;
+            }
+        }
+        Ok(pending)
+    }
+
+    fn collect_loads(&mut self, statement: &Statement, pending: &mut Pending) -> Result<(), Error> {
+        let mut fault = None;
+        statement.kind.values(&mut |value| {
+            value.visit(&mut |value| {
+                let Some(access) = value.load().filter(|access| access.buffer == self.input) else { return };
+                self.loads += 1;
+                match self.index(access, matches!(value, Value::Vector(_))) {
+                    Some(index) => pending.entry(index).or_default().push(access.place),
+                    None => fault = fault.or(Some(access.place)),
+                }
+            });
+        });
+        match fault {
+            Some(place) => self.fault("has an index that is not affine in loop counters", place),
+            None => Ok(()),
+        }
+    }
+
+    /// The affine index; a vector's is told apart by one more component, so that lanes meet the same lanes.
+    fn index(&self, access: &Access, is_vector: bool) -> Option<Index> {
+        let mut index: Index = access.index.iter().map(Affine::of).collect::<Option<_>>()?;
+        if is_vector {
+            index.push(Affine::constant(i64::try_from(self.kernel.arithmetic.lanes()).unwrap_or(0)));
+        }
+        Some(index)
+    }
+
+    fn store(&mut self, access: &Access, is_vector: bool, pending: &mut Pending) -> Result<(), Error> {
+        if self.stores.len() >= limits::SHARED_STORES {
+            let what = "the number of stores to an output that shares an input's buffer".into();
+            return Err(ErrorKind::Limit { what, limit: limits::SHARED_STORES as u64 }.at(access.place));
+        }
+        let index = self.index(access, is_vector);
+        if let Some(index) = &index {
+            pending.remove(index);
+        }
+        let lanes = if is_vector { self.kernel.arithmetic.lanes() } else { 1 };
+        let index = index.unwrap_or_default();
+        let loops = self.loops.iter().copied().collect();
+        self.stores.push(Store { index, lanes, loops, place: access.place });
+        Ok(())
+    }
+
+    fn check_stores(&self) -> Result<(), Error> {
+        let axes = self.kernel.buffer(self.output).axes.len();
+        for (number, store) in self.stores.iter().enumerate() {
+            if store.index.len() < axes {
+                return self.fault("has an index that is not affine in loop counters", store.place);
+            }
+            if !is_injective(store, axes) {
+                return self.fault("may store an element twice", store.place);
+            }
+            if self.stores[..number].iter().any(|other| !are_disjoint(store, other, axes)) {
+                return self.fault("may store an element another statement stores too", store.place);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn merge(into: &mut Pending, from: Pending) {
+    for (index, places) in from {
+        into.entry(index).or_default().extend(places);
+    }
+}
+
+/// Whether different rounds (and lanes) of a store have different elements: each counter with more than one round
+/// occurs in exactly one component, where its coefficient exceeds what all smaller ones add up to.
+fn is_injective(store: &Store, axes: usize) -> bool {
+    let moving = store.loops.iter().filter(|&(_, &extent)| extent > 1);
+    let occurs_once =
+        |counter: u32| store.index[..axes].iter().filter(|each| each.coefficient(counter) != 0).count() == 1;
+    if !moving.clone().all(|(&counter, _)| occurs_once(counter)) {
+        return false;
+    }
+    store.index[..axes].iter().enumerate().all(|(axis, component)| {
+        let mut steps: Vec<(u64, u64)> = moving
+            .clone()
+            .map(|(&counter, &extent)| (component.coefficient(counter).unsigned_abs(), extent))
+            .filter(|step| step.0 != 0)
+            .collect();
+        if axis + 1 == axes && store.lanes > 1 {
+            steps.push((1, store.lanes));
+        }
+        steps.sort_unstable();
+        let mut covered = 0u128;
+        steps.into_iter().all(|(coefficient, extent)| {
+            let beyond = u128::from(coefficient) > covered;
+            covered += u128::from(coefficient) * u128::from(extent - 1);
+            beyond
+        })
+    })
+}
+
+/// Whether two stores never meet: in some component their ranges, or their remainders by the common step, are apart.
+fn are_disjoint(left: &Store, right: &Store, axes: usize) -> bool {
+    (0..axes).any(|axis| {
+        let (a, b) = (&left.index[axis], &right.index[axis]);
+        let lanes = |store: &Store| if axis + 1 == axes { i128::from(store.lanes) } else { 1 };
+        let range = |store: &Store, each: &Affine| each.range(|counter| store.loops.get(&counter).copied());
+        let (Some(first), Some(second)) = (range(left, a), range(right, b)) else {
+            // A counter without a round: one of the stores never runs.
+            return true;
+        };
+        if first.1 + lanes(left) <= second.0 || second.1 + lanes(right) <= first.0 {
+            return true;
+        }
+        let step = a.terms.values().chain(b.terms.values()).fold(0, |step, term| gcd(step, term.unsigned_abs()));
+        let step = i128::from(step);
+        if step == 0 {
+            return false;
+        }
+        let (r, s) = (i128::from(a.constant).rem_euclid(step), i128::from(b.constant).rem_euclid(step));
+        let apart = |low: i128, lanes: i128, high: i128, high_lanes: i128| {
+            low + lanes <= high && high + high_lanes <= step + low
+        };
+        if r <= s { apart(r, lanes(left), s, lanes(right)) } else { apart(s, lanes(right), r, lanes(left)) }
+    })
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}

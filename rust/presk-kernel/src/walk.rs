@@ -1,0 +1,182 @@
+//! Walking over a kernel's statements and values without naming every node.
+
+use crate::ir::{Access, Bool, Condition, Int, Real, Statement, StatementKind, Vector};
+
+/// A value of any kind.
+#[derive(Clone, Copy, Debug)]
+pub enum Value<'k> {
+    /// A real.
+    Real(&'k Real),
+    /// An integer.
+    Int(&'k Int),
+    /// A truth value.
+    Bool(&'k Bool),
+    /// A vector.
+    Vector(&'k Vector),
+}
+
+impl<'k> Value<'k> {
+    /// The access of a load.
+    #[must_use]
+    pub fn load(self) -> Option<&'k Access> {
+        match self {
+            Self::Real(Real::Load(access))
+            | Self::Int(Int::Load(access))
+            | Self::Bool(Bool::Load(access))
+            | Self::Vector(Vector::Load(access)) => Some(access),
+            _ => None,
+        }
+    }
+
+    /// Calls `each` on the operands, a load's indices included, from left to right.
+    pub fn operands(self, each: &mut dyn FnMut(Value<'k>)) {
+        if let Some(access) = self.load() {
+            return access.index.iter().for_each(|index| each(Value::Int(index)));
+        }
+        match self {
+            Self::Real(real) => real_operands(real, each),
+            Self::Int(int) => int_operands(int, each),
+            Self::Bool(bool) => bool_operands(bool, each),
+            Self::Vector(vector) => vector_operands(vector, each),
+        }
+    }
+
+    /// Calls `each` on this value and all values within it, each before its operands.
+    pub fn visit(self, each: &mut dyn FnMut(Value<'k>)) {
+        each(self);
+        self.operands(&mut |operand| operand.visit(each));
+    }
+}
+
+fn real_operands<'k>(real: &'k Real, each: &mut dyn FnMut(Value<'k>)) {
+    match real {
+        Real::Constant(_) | Real::Variable(_) | Real::Load(_) => {}
+        Real::Unary(_, a) | Real::Call(_, a) | Real::Round(_, a) => each(Value::Real(a)),
+        Real::FromInt(_, a) => each(Value::Int(a)),
+        Real::Binary(_, a, b) => {
+            each(Value::Real(a));
+            each(Value::Real(b));
+        }
+        Real::Fma(operands) => operands.iter().for_each(|operand| each(Value::Real(operand))),
+        Real::Select(condition, a, b) => {
+            each(Value::Bool(condition));
+            each(Value::Real(a));
+            each(Value::Real(b));
+        }
+    }
+}
+
+fn int_operands<'k>(int: &'k Int, each: &mut dyn FnMut(Value<'k>)) {
+    match int {
+        Int::Constant(_) | Int::Counter(_) | Int::Variable(_) | Int::Load(_) => {}
+        Int::Neg(a) | Int::Abs(a) | Int::Divide(_, a, _) => each(Value::Int(a)),
+        Int::Binary(_, a, b) => {
+            each(Value::Int(a));
+            each(Value::Int(b));
+        }
+        Int::Select(condition, a, b) => {
+            each(Value::Bool(condition));
+            each(Value::Int(a));
+            each(Value::Int(b));
+        }
+    }
+}
+
+fn bool_operands<'k>(bool: &'k Bool, each: &mut dyn FnMut(Value<'k>)) {
+    match bool {
+        Bool::Constant(_) | Bool::Variable(_) | Bool::Load(_) => {}
+        Bool::Not(a) => each(Value::Bool(a)),
+        Bool::CompareReal(_, a, b) => {
+            each(Value::Real(a));
+            each(Value::Real(b));
+        }
+        Bool::CompareInt(_, a, b) => {
+            each(Value::Int(a));
+            each(Value::Int(b));
+        }
+        Bool::And(a, b) | Bool::Or(a, b) => {
+            each(Value::Bool(a));
+            each(Value::Bool(b));
+        }
+    }
+}
+
+fn vector_operands<'k>(vector: &'k Vector, each: &mut dyn FnMut(Value<'k>)) {
+    match vector {
+        Vector::Variable(_) | Vector::Load(_) => {}
+        Vector::Splat(a) => each(Value::Real(a)),
+        Vector::Unary(_, a) => each(Value::Vector(a)),
+        Vector::Binary(_, a, b) => {
+            each(Value::Vector(a));
+            each(Value::Vector(b));
+        }
+        Vector::Fma(operands) => operands.iter().for_each(|operand| each(Value::Vector(operand))),
+    }
+}
+
+impl StatementKind {
+    /// The element a store writes, and whether it is a vector's first.
+    #[must_use]
+    pub fn stored(&self) -> Option<(&Access, bool)> {
+        match self {
+            Self::StoreReal(access, _) | Self::StoreInt(access, _) | Self::StoreBool(access, _) => {
+                Some((access, false))
+            }
+            Self::StoreVector(access, _) => Some((access, true)),
+            _ => None,
+        }
+    }
+
+    /// The statements within, of a loop or an `if`.
+    #[must_use]
+    pub fn body(&self) -> Option<&[Statement]> {
+        match self {
+            Self::For(each) => Some(&each.body),
+            Self::If(_, body) => Some(body),
+            _ => None,
+        }
+    }
+
+    /// Calls `each` on the values the statement itself computes: a store's indices, then its value; an `if`'s
+    /// condition. Bodies are left out.
+    pub fn values<'k>(&'k self, each: &mut dyn FnMut(Value<'k>)) {
+        if let Some((access, _)) = self.stored() {
+            access.index.iter().for_each(|index| each(Value::Int(index)));
+        }
+        match self {
+            Self::SetReal(_, value) | Self::StoreReal(_, value) => each(Value::Real(value)),
+            Self::SetInt(_, value) | Self::StoreInt(_, value) => each(Value::Int(value)),
+            Self::SetBool(_, value) | Self::StoreBool(_, value) => each(Value::Bool(value)),
+            Self::SetVector(_, value) | Self::StoreVector(_, value) => each(Value::Vector(value)),
+            Self::If(Condition::Holds(condition), _) => each(Value::Bool(condition)),
+            Self::If(Condition::NonZero(condition), _) => each(Value::Int(condition)),
+            Self::For(_) => {}
+        }
+    }
+}
+
+/// Calls `each` on every statement, outer ones before those within.
+pub fn statements<'k>(body: &'k [Statement], each: &mut dyn FnMut(&'k Statement)) {
+    for statement in body {
+        each(statement);
+        if let Some(inner) = statement.kind.body() {
+            statements(inner, each);
+        }
+    }
+}
+
+/// Calls `each` on every access within statements: whether it is a load, and whether of a vector.
+pub fn accesses<'k>(body: &'k [Statement], each: &mut dyn FnMut(&'k Access, bool, bool)) {
+    statements(body, &mut |statement| {
+        statement.kind.values(&mut |value| {
+            value.visit(&mut |value| {
+                if let Some(access) = value.load() {
+                    each(access, true, matches!(value, Value::Vector(_)));
+                }
+            });
+        });
+        if let Some((access, is_vector)) = statement.kind.stored() {
+            each(access, false, is_vector);
+        }
+    });
+}
