@@ -231,10 +231,13 @@ def show(tree: Type) -> str:
 
 
 def show_axis(axis: AxisOrRun) -> str:
-    """`batch: 4`, `3`, or `..`."""
+    """`batch: 4`, `3`, `..`, or `batch` where a variable of that name is the size."""
     if isinstance(axis, Run):
         return ".."
-    return str(axis.size) if axis.name is None else f"{axis.name}: {axis.size}"
+    if axis.name is None:
+        return str(axis.size)
+    lone = axis.size.sole_variable
+    return axis.name if lone is not None and lone.strip("?'") == axis.name else f"{axis.name}: {axis.size}"
 
 
 def _show_argument(argument: Constant) -> str:
