@@ -150,7 +150,7 @@ def test_cnn(source: np.random.Generator) -> None:
 
 def test_bars_are_rows_and_columns() -> None:
     program = load("cnn/cnn.psk")
-    out = call(compiled(program, "bars"), np.arange(64))
+    out = call(compiled(program, "draw_bars"), np.arange(64))
     row_means, column_means = out["image"][..., 0].mean(2), out["image"][..., 0].mean(1)
     assert ((row_means.max(1) > column_means.max(1)) == (out["label"] == 0)).mean() > 0.95
     assert 0.25 < out["label"].mean() < 0.75
@@ -164,7 +164,7 @@ def test_forecast(source: np.random.Generator) -> None:
 
 
 def test_waves_are_sines_one_place_apart() -> None:
-    out = call(compiled(load("lstm/lstm.psk"), "waves"), np.arange(3))
+    out = call(compiled(load("lstm/lstm.psk"), "draw_waves"), np.arange(3))
     np.testing.assert_array_equal(out["x"][:, 1:], out["y"][:, :-1])
     wave = out["x"][..., 0]
     middle = (wave[:, 2:] + wave[:, :-2]) / wave[:, 1:-1] / 2
@@ -189,7 +189,7 @@ def test_vae(source: np.random.Generator) -> None:
 
 
 def test_ring_has_radius_one() -> None:
-    points = call(compiled(load("vae/vae.psk"), "ring"), np.arange(200))["x"]
+    points = call(compiled(load("vae/vae.psk"), "draw_ring"), np.arange(200))["x"]
     radius = np.hypot(points[:, 0], points[:, 1])
     assert abs(radius.mean() - 1) < 0.05
     assert 0.05 < radius.std() < 0.15
