@@ -92,7 +92,7 @@ def prepare(
 
 def session_signature(session: Session, function: FunctionValue) -> Signature:
     """The signature of a function, kept for the session."""
-    key = (function.declaration.node, function.module)
+    key = (function.declaration, function.module)
     if key not in session.signatures:
         session.signatures[key] = signature_of(session, function.declaration, function.module)
     return session.signatures[key]

@@ -139,9 +139,9 @@ class CheckSession(ConstantSession):
     def __init__(self, files: Files) -> None:
         super().__init__(files)
         self.values = BoundConstants(files, {})
-        self.results: dict[tuple[tree.Function, ModuleOf | None], Type] = {}
-        self.open_functions: list[tree.Function] = []
-        self.failed: set[tree.Function] = set()
+        self.results: dict[tuple[Declaration, ModuleOf | None], Type] = {}
+        self.open_functions: list[Declaration] = []
+        self.failed: set[Declaration] = set()
         self.reserved = frozenset(
             declaration.label
             for file in files.all
@@ -177,12 +177,14 @@ class CheckSession(ConstantSession):
 
     def forbid_recursion(self, function: FunctionValue, span: Span) -> None:
         """Raises E2006 where a function is called while it is being checked; deep chains are followed by checking."""
-        node = function.declaration.node
+        declaration = function.declaration
+        node = declaration.node
         assert isinstance(node, tree.Function)
-        if node in self.open_functions:
-            chain = " calls ".join(f"`{each.name}`" for each in [*self.open_functions[self.open_functions.index(node) :], node])
+        if declaration in self.open_functions:
+            cycle = [*self.open_functions[self.open_functions.index(declaration) :], declaration]
+            chain = " calls ".join(f"`{each.name}`" for each in cycle)
             raise fail("E2006", f"recursion: {chain}", span, "loops are `fold` and `scan`")
-        if node.result is not None and node not in self.failed:
+        if node.result is not None and declaration not in self.failed:
             self.check_function(self.generic(function), span)
 
     def generic(self, function: FunctionValue) -> Instance:
@@ -204,18 +206,17 @@ class CheckSession(ConstantSession):
 
     def check_function(self, generic: Instance, span: Span) -> Type:
         """Checks a function once; its result's type. Raises PreskError the first time, E2009 where it failed before."""
-        node = generic.function.declaration.node
-        assert isinstance(node, tree.Function)
-        key = (node, generic.function.module)
+        declaration = generic.function.declaration
+        key = (declaration, generic.function.module)
         if key in self.results:
             return self.results[key]
-        if node in self.failed:
-            raise fail("E2009", f"`{node.name}` does not check", span)
-        self.open_functions.append(node)
+        if declaration in self.failed:
+            raise fail("E2009", f"`{declaration.name}` does not check", span)
+        self.open_functions.append(declaration)
         try:
             self.results[key] = elaborate(self, generic, Silent(), (None,) * len(generic.parameters)).type
         except PreskError:
-            self.failed.add(node)
+            self.failed.add(declaration)
             raise
         finally:
             self.open_functions.pop()
@@ -310,11 +311,11 @@ def _check_declaration(session: CheckSession, declaration: Declaration) -> None:
 
 
 def _functions(session: CheckSession, own: bool) -> Iterator[FunctionValue]:
-    """Every function of the program (`own`: of the main file and what it imports by name), as values at own variables."""
+    """Every function of the program (`own`: of the main file alone), as values at their own variables."""
     files = [session.files.main] if own else session.files.all
     for file in files:
         for declaration in file.declarations.values():
-            if declaration.file is not file and not own:
+            if declaration.file is not file:
                 continue
             if isinstance(declaration.node, tree.Function):
                 yield FunctionValue(declaration)
@@ -333,9 +334,9 @@ def _describe(session: CheckSession, function: FunctionValue) -> EntryInfo:
     node = function.declaration.node
     assert isinstance(node, tree.Function)
     owner = "" if function.module is None else f"{function.module.label}."
-    name = f"{owner}{node.name}{_variables(signature)}"
+    name = _plain(f"{owner}{node.name}{_variables(signature)}")
     shown = ", ".join(_show_parameter(parameter.name, parameter.type) for parameter in signature.parameters)
-    result = session.results.get((node, function.module)) if signature.result is None else signature.result
+    result = session.results.get((function.declaration, function.module)) if signature.result is None else signature.result
     given = "" if result is None else f" -> {_plain(types.show(result))}"
     dims = tuple(dim for dim in signature.dims)
     free = (*dims, "..") if signature.has_run else dims

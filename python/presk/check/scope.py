@@ -44,11 +44,20 @@ class File:
 
 @dataclass(eq=False)
 class Declaration:
-    """A declaration and the file whose names its text sees. `label` is unique in the program."""
+    """A declaration and the file whose names its text sees. `label` is unique in the program.
+
+    Two of the same node are the same.
+    """
 
     node: Declared
     file: File
     label: str
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Declaration) and self.node is other.node
+
+    def __hash__(self) -> int:
+        return id(self.node)
 
     @property
     def name(self) -> str:

@@ -49,7 +49,7 @@ class Session(ABC):
         self.open_aliases: list[Declaration] = []
         self.open_constants: list[Declaration] = []
         self.constants: dict[Declaration, Number] = {}
-        self.signatures: dict[tuple[object, ModuleOf | None], Signature] = {}
+        self.signatures: dict[tuple[Declaration, ModuleOf | None], Signature] = {}
 
     @abstractmethod
     def constant(self, declaration: Declaration, span: Span) -> Number:

@@ -150,13 +150,13 @@ def _objective(session: CheckSession, file: File, module: ModuleOf, written: tre
         raise fail("E8004", "the objective is a declared function's name", written.span, hint)
     function = FunctionValue(declaration)
     signature = session_signature(session, function)
-    if declaration.node in session.failed:
+    if declaration in session.failed:
         raise fail("E2009", f"`{declaration.name}` does not check", written.span)
     kinds = [parameter.type for parameter in signature.parameters]
     fits = len(kinds) == 2 and isinstance(kinds[0], ModuleOf) and isinstance(kinds[1], RecordOf)
     if not fits or not isinstance(kinds[0], ModuleOf) or kinds[0].name != module.name:
         raise fail("E8004", f"`{declaration.name}` must take the model {module.label} and a batch, a record", written.span, hint)
-    result = session.results.get((declaration.node, None)) if signature.result is None else signature.result
+    result = session.results.get((declaration, None)) if signature.result is None else signature.result
     return declaration.name, _metrics(result, declaration.name, written, hint)
 
 

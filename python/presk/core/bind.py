@@ -1,0 +1,254 @@
+"""Binding an entry: a checked program, an entry's name and sizes to PSK-Core.
+
+The elaborator runs again, at numbers: every function an entry calls becomes one Core function per instance, callees before
+callers. The first instance of a function has its bare name, a further one `@` and what differs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from presk.check.calls import elaborate, hide_names, session_signature
+from presk.check.expressions import method_of
+from presk.check.program import BoundConstants, Checked
+from presk.check.scope import File, open_library
+from presk.check.session import Instance
+from presk.check.signature import RUN, Mismatch, Signature, Solver
+from presk.check.typing import DIMENSION, TypeScope, module_arguments, module_type, resolve
+from presk.check.values import Abstract, FunctionType, FunctionValue
+from presk.core.build import Builder
+from presk.core.nodes import Function, Program
+from presk.shapes import types
+from presk.shapes.poly import number
+from presk.shapes.types import Axis, ModuleOf, Shape, Type
+from presk.syntax import tree
+from presk.syntax.parser import parse_entry
+from presk.text.diagnostics import did_you_mean, fail
+from presk.text.spans import Span
+
+ENTRY_RUN = "batch"
+"""The axis that `..` of an entry's signature is, where no data says otherwise."""
+
+
+def bind(
+    checked: Checked,
+    entry: str,
+    *,
+    dims: Mapping[str, int] | None = None,
+    arguments: Sequence[Type | None] | None = None,
+    training: bool = False,
+    simplified: bool = True,
+) -> Program:
+    """The Core of an entry at its sizes.
+
+    Sizes come from `arguments`, the types of the arguments given (None where one says nothing), and from `dims` by name.
+    `training` makes dropout draw. `simplified=False` keeps Core as it was made. Raises PreskError: E4001 lists the
+    dimensions that are still free.
+    """
+    session = BindSession(checked, training)
+    function = find_entry(session, checked, entry)
+    instance = _entry_instance(session, function, entry, dims or {}, arguments)
+    session.instantiate(instance, instance.signature.declaration.node.span)
+    program = Program(tuple(session.functions))
+    if not simplified:
+        return program
+    from presk.core.simplify import simplify
+
+    return simplify(program)
+
+
+class BindSession(BoundConstants):
+    """Elaborates functions at numbers, each instance once."""
+
+    symbolic = False
+
+    def __init__(self, checked: Checked, training: bool) -> None:
+        super().__init__(checked.files, checked.overrides)
+        self.training = training
+        self.functions: list[Function] = []
+        self.made: dict[Instance, tuple[str, Type]] = {}
+        self.names: dict[str, Instance] = {}
+        self.open_instances: list[Instance] = []
+
+    def instantiate(self, instance: Instance, span: Span) -> tuple[str, Type]:
+        """The name and result of the Core function of an instance, made now if it isn't yet."""
+        if instance in self.made:
+            return self.made[instance]
+        if any(each.function.declaration.node is instance.function.declaration.node for each in self.open_instances):
+            raise fail(
+                "E2006",
+                f"recursion through `{instance.function.declaration.name}`",
+                span,
+                "loops are `fold` and `scan`",
+            )
+        name = self._name(instance)
+        self.open_instances.append(instance)
+        try:
+            builder = Builder(instance.parameters)
+            result = elaborate(self, instance, builder, builder.references())
+        finally:
+            self.open_instances.pop()
+        self.functions.append(builder.finish(name, result.type, result.handle))
+        self.made[instance] = (name, result.type)
+        return self.made[instance]
+
+    def _name(self, instance: Instance) -> str:
+        base = _base_name(instance)
+        first = self.names.get(base)
+        if first is None:
+            self.names[base] = instance
+            return base
+        name = f"{base}@{_difference(first, instance)}"
+        while name in self.names:
+            name += "'"
+        self.names[name] = instance
+        return name
+
+
+def _base_name(instance: Instance) -> str:
+    function = instance.function
+    declaration = function.declaration
+    owner = f"{function.module.label}." if function.module is not None else ""
+    inside = [types.show(each) for _, each in instance.trees]
+    for _, each in instance.functions:
+        assert isinstance(each, FunctionValue), "a bound function parameter is a declared function"
+        inside.append(each.declaration.label)
+    bracket = f"[{', '.join(inside)}]" if inside else ""
+    return f"{owner}{declaration.name if owner else declaration.label}{bracket}"
+
+
+def _difference(first: Instance, other: Instance) -> str:
+    """`T=1,..=2x8`: what this instance has other than the first."""
+    before = dict(first.sizes)
+    parts = [f"{name}={size}" for name, size in other.sizes if before[name] != size]
+    if first.run != other.run and other.run is not None:
+        parts.append(f"..={'x'.join(str(axis.size) for axis in other.run if isinstance(axis, Axis)) or '1'}")
+    return ",".join(parts) or "other"
+
+
+def find_entry(session: BoundConstants, checked: Checked, entry: str) -> FunctionValue:
+    """The function an entry's name means. Raises PreskError."""
+    written = parse_entry(entry)
+    file = checked.files.main
+    parts = list(written.parts)
+    if len(parts) > 1 and parts[0].name not in file.declarations:
+        library = open_library(checked.files, parts[0].name)
+        if library is not None:
+            inner_file, parts = library, parts[1:]
+            return _in_file(session, checked, file, inner_file, parts, written)
+    return _in_file(session, checked, file, file, parts, written)
+
+
+def _in_file(
+    session: BoundConstants,
+    checked: Checked,
+    names: File,
+    file: File,
+    parts: list[tree.EntryPart],
+    written: tree.Entry,
+) -> FunctionValue:
+    declaration = file.declarations.get(parts[0].name)
+    scope = TypeScope(session, names, {})
+    if declaration is not None and isinstance(declaration.node, tree.Function) and len(parts) == 1:
+        trees = tuple(resolve(scope, each) for each in written.trees)
+        expected = declaration.node.tree_variables
+        if len(trees) != len(expected):
+            wanted = f"{declaration.name}[{', '.join(expected)}]" if expected else declaration.name
+            message = f"`{declaration.name}` takes {len(expected)} trees in brackets, not {len(trees)}"
+            raise fail("E4002", message, written.span, f"write `{wanted}` with modules for the trees")
+        return FunctionValue(declaration, None, trees)
+    if declaration is not None and isinstance(declaration.node, tree.Module) and len(parts) == 2:
+        arguments = module_arguments(scope, declaration, parts[0].arguments, written.span)
+        module = module_type(session, declaration, arguments, written.span)
+        method = method_of(declaration, module, parts[1].name)
+        if method is not None:
+            return method
+    known = [entry.name for entry in checked.entries()]
+    hint = did_you_mean(written.span.text, known) or (
+        f"its entries: {', '.join(known)}" if known else "it has no functions"
+    )
+    raise fail("E4002", f"the program has no entry `{written.span.text}`", written.span, hint)
+
+
+def _entry_instance(
+    session: BindSession,
+    function: FunctionValue,
+    entry: str,
+    dims: Mapping[str, int],
+    arguments: Sequence[Type | None] | None,
+) -> Instance:
+    signature = session_signature(session, function)
+    span = signature.declaration.node.name_span
+    solver = Solver()
+    solver.trees.update(zip(signature.tree_variables, function.trees, strict=True))
+    _take_dims(solver, signature, entry, dims)
+    data = [parameter for parameter in signature.parameters if parameter.kind == "data"]
+    given = list(arguments) if arguments is not None else [None] * len(data)
+    if len(given) != len(data):
+        raise fail("E4002", f"`{entry}` takes {len(data)} arguments, not {len(given)}", span)
+    if any(parameter.kind == "function" for parameter in signature.parameters):
+        raise fail(
+            "E4002", f"`{entry}` takes a function, so it can't be an entry", span, "call it from a function of its own"
+        )
+    try:
+        for parameter, actual in zip(data, given, strict=True):
+            if actual is not None and parameter.type is not None and not isinstance(parameter.type, FunctionType):
+                solver.match(parameter.type, actual, f"`{parameter.name}` of `{entry}`")
+        solver.solve()
+    except Mismatch as error:
+        raise fail(error.code, error.message, span, error.hint) from None
+    run = _entry_run(solver, signature, dims)
+    free = [dim for dim in signature.dims if DIMENSION + dim not in solver.sizes]
+    if signature.has_run and run is None:
+        free.append(ENTRY_RUN)
+    if free:
+        shown = " ".join(f"--dim {dim}=…" for dim in free)
+        message = f"`{entry}` has free dimensions: {', '.join(free)}"
+        raise fail("E4001", message, span, f"give them: {shown} (in Python: dims={{…}})")
+    hidden, _ = hide_names(run)
+    runs = {RUN: hidden or ()}
+
+    def bound(each: Type) -> Type:
+        return types.substitute(each, solver.sizes, runs, solver.trees)
+
+    parameters = tuple(
+        (each.name, bound(each.type))
+        for each in data
+        if each.type is not None and not isinstance(each.type, FunctionType)
+    )
+    sizes = tuple((dim, solver.sizes[DIMENSION + dim]) for dim in signature.dims)
+    trees = tuple((name, solver.trees[name]) for name in signature.tree_variables)
+    result = None if signature.result is None else bound(signature.result)
+    functions: tuple[tuple[str, FunctionValue | Abstract], ...] = ()
+    return Instance(
+        function, signature, sizes, hidden if signature.has_run else None, trees, functions, parameters, result
+    )
+
+
+def _take_dims(solver: Solver, signature: Signature, entry: str, dims: Mapping[str, int]) -> None:
+    known = [*signature.dims, *([ENTRY_RUN] if signature.has_run else [])]
+    for name, value in dims.items():
+        if name not in known:
+            hint = did_you_mean(name, known) or (f"it has {', '.join(known)}" if known else "it has none")
+            raise fail("E4008", f"`{entry}` has no free dimension `{name}`", signature.declaration.node.name_span, hint)
+        if value < 0:
+            raise fail("E4004", f"the size {name}={value} is negative", signature.declaration.node.name_span)
+        if name in signature.dims:
+            solver.sizes[DIMENSION + name] = number(value)
+
+
+def _entry_run(solver: Solver, signature: Signature, dims: Mapping[str, int]) -> Shape | None:
+    """The run of an entry: the data's, or the one axis `batch` of the size given."""
+    if not signature.has_run:
+        return None
+    if solver.run is None and ENTRY_RUN in dims:
+        solver.run = (Axis(ENTRY_RUN, number(dims[ENTRY_RUN])),)
+    return solver.run
+
+
+def entry_module(program: Program) -> ModuleOf | None:
+    """The module whose parameters an entry takes, where one of its parameters is a module's tree."""
+    for parameter in program.entry.parameters:
+        if isinstance(parameter.type, ModuleOf):
+            return parameter.type
+    return None

@@ -1,0 +1,163 @@
+"""The emitter that makes PSK-Core of what the elaborator says; one builder per function. Used by `core.bind`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from presk.check.emit import Handle, LoopSource
+from presk.core import nodes
+from presk.core.nodes import Body, Let, Literal, Operand, Ref
+from presk.primitives.table import Attribute
+from presk.shapes.constants import Constant
+from presk.shapes.types import ModuleOf, Type
+from presk.text.spans import Span
+
+
+@dataclass
+class _Open:
+    """A body being built: its lets, and the number and parameters of the loop or map it belongs to."""
+
+    lets: list[Let] = field(default_factory=list[Let])
+    number: int = -1
+    parameters: tuple[nodes.Parameter, ...] = ()
+
+
+class Builder:
+    """Numbers parameters, then lets in textual order, and collects them."""
+
+    def __init__(self, parameters: Sequence[tuple[str, Type]]) -> None:
+        self.parameters = tuple(nodes.Parameter(at, name, each) for at, (name, each) in enumerate(parameters))
+        self.next = len(self.parameters)
+        self.bodies = [_Open()]
+
+    def references(self) -> tuple[Ref, ...]:
+        """The parameters as operands."""
+        return tuple(Ref(parameter.number) for parameter in self.parameters)
+
+    def finish(self, name: str, result: Type, value: Handle) -> nodes.Function:
+        """The function, its result being `value`."""
+        return nodes.Function(name, self.parameters, result, self._close(value))
+
+    def apply(
+        self,
+        primitive: str,
+        operands: Sequence[Handle],
+        attributes: Sequence[tuple[str, Attribute]],
+        result: Type,
+        span: Span,
+    ) -> Handle:
+        expression = nodes.Apply(primitive, tuple(_operand(each) for each in operands), tuple(attributes))
+        return self._let(expression, result, span)
+
+    def literal(self, value: Constant, kind: str) -> Handle:
+        return Literal(value, kind)
+
+    def inject(self, operand: Handle, span: Span) -> Handle:
+        if isinstance(operand, Literal):
+            return Literal(operand.value, "real")
+        assert isinstance(operand, Ref), "only a let or a parameter is injected"
+        return nodes.Injected(operand)
+
+    def project(self, tree: Handle, field: str) -> Handle:
+        assert isinstance(tree, Ref), "a tree is a let or a parameter"
+        return Ref(tree.number, (*tree.path, field))
+
+    def make_tuple(self, items: Sequence[Handle], result: Type, span: Span) -> Handle:
+        return self._let(nodes.MakeTuple(tuple(_operand(item) for item in items)), result, span)
+
+    def make_record(
+        self, fields: Sequence[tuple[str, Handle]], module: ModuleOf | None, result: Type, span: Span
+    ) -> Handle:
+        given = tuple((name, _operand(each)) for name, each in fields)
+        return self._let(nodes.MakeRecord(given, module), result, span)
+
+    def set_field(self, tree: Handle, path: tuple[str, ...], value: Handle, result: Type, span: Span) -> Handle:
+        return self._let(nodes.SetField(_operand(tree), path, _operand(value)), result, span)
+
+    def call(self, function: str, operands: Sequence[Handle], path: str, result: Type, span: Span) -> Handle:
+        return self._let(nodes.Call(function, tuple(_operand(each) for each in operands), path), result, span)
+
+    def name(self, value: Handle, name: str) -> None:
+        if not isinstance(value, Ref) or value.path:
+            return
+        lets = self.bodies[-1].lets
+        if lets and lets[-1].number == value.number and lets[-1].name is None:
+            lets[-1] = replace(lets[-1], name=name)
+
+    def open_loop(
+        self, state: Type, state_name: str | None, elements: Sequence[tuple[str | None, Type]]
+    ) -> tuple[Handle, tuple[Handle, ...]]:
+        opened = _Open(number=self._take())
+        state_parameter = nodes.Parameter(self._take(), state_name, state)
+        others = tuple(nodes.Parameter(self._take(), name, each) for name, each in elements)
+        opened.parameters = (state_parameter, *others)
+        self.bodies.append(opened)
+        return Ref(state_parameter.number), tuple(Ref(each.number) for each in others)
+
+    def close_loop(
+        self,
+        kind: str,
+        start: Handle,
+        sources: Sequence[LoopSource],
+        trips: int | None,
+        along: str | None,
+        body: Handle,
+        result: Type,
+        span: Span,
+    ) -> Handle:
+        assert trips is not None, "trips are known when bound"
+        opened = self.bodies[-1]
+        state, *elements = opened.parameters
+        loop = nodes.Loop(
+            kind,
+            state,
+            _operand(start),
+            tuple(elements),
+            tuple(_source(source) for source in sources),
+            trips,
+            self._close(body),
+            along if kind == "scan" else None,
+        )
+        return self._keep(opened.number, loop, result, span)
+
+    def open_map(self, parameters: Sequence[tuple[str, Type]]) -> tuple[Handle, ...]:
+        opened = _Open(number=self._take())
+        opened.parameters = tuple(nodes.Parameter(self._take(), name, each) for name, each in parameters)
+        self.bodies.append(opened)
+        return tuple(Ref(each.number) for each in opened.parameters)
+
+    def close_map(
+        self, operands: Sequence[Handle], body: Handle, arity: int | None, result: Type, span: Span
+    ) -> Handle:
+        opened = self.bodies[-1]
+        given = tuple(_operand(each) for each in operands)
+        expression = nodes.MapTrees(opened.parameters, given, self._close(body), arity)
+        return self._keep(opened.number, expression, result, span)
+
+    def _close(self, value: Handle) -> Body:
+        return Body(tuple(self.bodies.pop().lets), _operand(value))
+
+    def _take(self) -> int:
+        self.next += 1
+        return self.next - 1
+
+    def _let(self, expression: nodes.Expression, result: Type, span: Span) -> Ref:
+        return self._keep(self._take(), expression, result, span)
+
+    def _keep(self, number: int, expression: nodes.Expression, result: Type, span: Span) -> Ref:
+        self.bodies[-1].lets.append(Let(number, None, expression, result, span))
+        return Ref(number)
+
+
+def _operand(handle: Handle) -> Operand:
+    assert isinstance(handle, (Ref, Literal, nodes.Injected)), "an operand of Core"
+    return handle
+
+
+def _source(source: LoopSource) -> nodes.Source:
+    kind, handle, number = source
+    if kind == "count":
+        assert number is not None
+        return nodes.Count(number)
+    return nodes.Each(_operand(handle), number)
