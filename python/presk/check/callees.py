@@ -122,5 +122,3 @@ def axes(context: Context, node: tree.Axes) -> Value:
         raise fail("E3002", f"`{base.name}[…]` must be called", node.span, f"`{base.name}[…](…)`")
     with located(node.span):
         return call_primitive(context, base.name, node.axes, node)
-
-

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from presk.check import static
-from presk.check.context import Context, as_data, coerce, origin_of
+from presk.check.context import Context, Counters, as_data, coerce, origin_of
 from presk.check.emit import Emitter, Handle
 from presk.check.session import Instance, Session
 from presk.check.signature import RUN, Mismatch, Parameter, Signature, Solver, signature_of
@@ -226,7 +226,14 @@ def _instance(
     sizes = tuple((dim, solver.sizes[DIMENSION + dim]) for dim in signature.dims)
     trees = tuple((name, solver.trees[name]) for name in signature.tree_variables)
     instance = Instance(
-        function, signature, sizes, run if signature.has_run else None, trees, tuple(functions), tuple(parameters), result
+        function,
+        signature,
+        sizes,
+        run if signature.has_run else None,
+        trees,
+        tuple(functions),
+        tuple(parameters),
+        result,
     )
     return Prepared(instance, tuple(arguments), original)
 
@@ -304,9 +311,6 @@ def elaborate(
     session: Session, instance: Instance, emitter: Emitter, handles: Sequence[Handle], in_map: bool = False
 ) -> Data:
     """The body of a function at an instance, its parameters being these handles; the result has the stated type."""
-    from presk.check.context import Counters
-    from presk.check.draws import number_draws
-
     function, signature = instance.function, instance.signature
     node = function.declaration.node
     assert isinstance(node, tree.Function)
@@ -328,7 +332,7 @@ def elaborate(
         signature.naming,
         instance.run,
         dict(instance.trees),
-        Counters(draws=number_draws(node)),
+        Counters(node),
         in_map=in_map,
     )
     for (name, each), handle in zip(instance.parameters, handles, strict=True):
@@ -356,6 +360,4 @@ def generic_instance(session: Session, function: FunctionValue, reserved: frozen
     result = None if signature.result is None else types.substitute(signature.result, sizes)
     run = (Run(RUN),) if signature.has_run else None
     trees = tuple((name, types.TreeVariable(name)) for name in signature.tree_variables)
-    return Instance(
-        function, signature, tuple(own.items()), run, trees, tuple(functions), tuple(parameters), result
-    )
+    return Instance(function, signature, tuple(own.items()), run, trees, tuple(functions), tuple(parameters), result)

@@ -10,8 +10,10 @@ from collections.abc import Callable as Function
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeVar
 
+from presk.check.draws import number_draws
 from presk.check.emit import Emitter, Handle
 from presk.check.scope import File
 from presk.check.session import Session
@@ -46,11 +48,16 @@ def rule(kind: type[Node]) -> Function[[Function[[Context, Node], Value]], Funct
 
 @dataclass
 class Counters:
-    """What is counted through a whole function: depth of nesting, and calls by the path they add to a draw's."""
+    """What is counted through a whole function: depth of nesting, calls by the path they add to a draw's, and draws."""
 
+    function: tree.Function
     depth: int = 0
     calls: dict[str, int] = field(default_factory=dict[str, int])
-    draws: dict[int, int] = field(default_factory=dict[int, int])
+
+    @cached_property
+    def draws(self) -> dict[int, int]:
+        """The numbers of the function's draws, by where they start."""
+        return number_draws(self.function)
 
 
 @dataclass
@@ -145,7 +152,9 @@ def as_real(context: Context, value: Value, span: Span) -> Data:
     if not isinstance(data.type, Tensor):
         raise fail("E3001", f"a real is needed here, not {types.show(data.type)}", span)
     if data.type.kind == "bool":
-        raise fail("E3001", f"a real is needed here, not {types.show(data.type)}", span, "`where(m, 1, 0)` makes numbers of it")
+        raise fail(
+            "E3001", f"a real is needed here, not {types.show(data.type)}", span, "`where(m, 1, 0)` makes numbers of it"
+        )
     if data.type.kind == "real":
         return data
     return Data(Tensor("real", data.type.axes), context.emitter.inject(data.handle, span))
@@ -162,7 +171,10 @@ def coerce(context: Context, value: Value, wanted: Type, what: str, span: Span) 
     if isinstance(value, Number) and isinstance(wanted, Tensor) and wanted.kind == "nat" and not wanted.axes:
         return nat_literal(context, value, wanted, what, span)
     if isinstance(value, Items) and isinstance(wanted, TupleOf) and len(value.items) == len(wanted.items):
-        parts = [coerce(context, v, w, f"item {at} of {what}", span) for at, (v, w) in enumerate(zip(value.items, wanted.items))]
+        parts = [
+            coerce(context, v, w, f"item {at} of {what}", span)
+            for at, (v, w) in enumerate(zip(value.items, wanted.items))
+        ]
         return as_data(context, Items(tuple(parts)), span)
     if isinstance(value, Fields) and isinstance(wanted, RecordOf):
         named = dict(value.fields)

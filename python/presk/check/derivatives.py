@@ -65,7 +65,12 @@ def call_derived(context: Context, derived: Derived, node: tree.Call) -> Value:
         return Cotangent(result, gradient)
     if result != REAL and not _is_objective(result):
         message = f"`{derived.kind}` takes a scalar-valued function, but this one gives {types.show(result)}"
-        raise fail("E5002", message, node.span, "`vjp(f)(x)(cotangent)` takes any result; an objective gives real or (real, record)")
+        raise fail(
+            "E5002",
+            message,
+            node.span,
+            "`vjp(f)(x)(cotangent)` takes any result; an objective gives real or (real, record)",
+        )
     if not context.session.symbolic:
         raise not_built(node.span)
     return Data(gradient if derived.kind == "grad" else TupleOf((result, gradient)), None)
@@ -78,7 +83,12 @@ def not_built(span: Span) -> Exception:
 
 def _is_objective(result: Type) -> bool:
     """Whether a result is `(real, record)`, the record being carried along."""
-    return isinstance(result, TupleOf) and len(result.items) == 2 and result.items[0] == REAL and isinstance(result.items[1], RecordOf)
+    return (
+        isinstance(result, TupleOf)
+        and len(result.items) == 2
+        and result.items[0] == REAL
+        and isinstance(result.items[1], RecordOf)
+    )
 
 
 def _gradient(derived: Derived, prepared: Prepared, span: Span) -> Type:
@@ -102,4 +112,3 @@ def give_cotangent(context: Context, value: Cotangent, node: tree.Call) -> Value
     given = node.arguments[0].value
     coerce(context, context.evaluate(given), value.result, "the cotangent", given.span)
     return Data(value.gradient, None)
-

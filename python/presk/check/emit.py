@@ -77,7 +77,9 @@ class Emitter(Protocol):
         """Begins the body of a leafwise map; gives the handles of its parameters."""
         ...
 
-    def close_map(self, operands: Sequence[Handle], body: Handle, arity: int | None, result: Type, span: Span) -> Handle:
+    def close_map(
+        self, operands: Sequence[Handle], body: Handle, arity: int | None, result: Type, span: Span
+    ) -> Handle:
         """Ends the map's body begun last."""
         ...
 
@@ -142,5 +144,7 @@ class Silent:
     def open_map(self, parameters: Sequence[tuple[str, Type]]) -> tuple[Handle, ...]:
         return (None,) * len(parameters)
 
-    def close_map(self, operands: Sequence[Handle], body: Handle, arity: int | None, result: Type, span: Span) -> Handle:
+    def close_map(
+        self, operands: Sequence[Handle], body: Handle, arity: int | None, result: Type, span: Span
+    ) -> Handle:
         return None

@@ -54,7 +54,9 @@ def string(context: Context, node: tree.StringLiteral) -> Value:
 
 @rule(tree.ListLiteral)
 def list_literal(context: Context, node: tree.ListLiteral) -> Value:
-    raise fail("E3001", "a list stands only in a train block", node.span, "`stack[n](a, b)` makes a tensor, `(a, b)` a tuple")
+    raise fail(
+        "E3001", "a list stands only in a train block", node.span, "`stack[n](a, b)` makes a tensor, `(a, b)` a tuple"
+    )
 
 
 @rule(tree.Range)
@@ -118,7 +120,10 @@ def field(context: Context, node: tree.Field) -> Value:
         case ModuleName(declaration, module):
             if module is None:
                 module = module_type(
-                    context.session, declaration, module_arguments(context.type_scope(), declaration, None, node.span), node.span
+                    context.session,
+                    declaration,
+                    module_arguments(context.type_scope(), declaration, None, node.span),
+                    node.span,
                 )
             method = _method(context, module, node.name)
             if method is None:
@@ -315,7 +320,10 @@ def choice(context: Context, node: tree.If) -> Value:
     condition = context.evaluate(node.condition)
     if not isinstance(condition, Truth):
         raise fail(
-            "E3005", "the condition of `if` must be known when bound", node.condition.span, "`where(mask, a, b)` chooses at run time"
+            "E3005",
+            "the condition of `if` must be known when bound",
+            node.condition.span,
+            "`where(mask, a, b)` chooses at run time",
         )
     if condition.value is not None and not context.session.symbolic:
         return context.evaluate(node.then if condition.value else node.otherwise)
@@ -363,6 +371,6 @@ def _replace_field(context: Context, value: Value, path: tuple[str, ...], change
     wanted = type_of(target)
     assert wanted is not None and not isinstance(wanted, TreeVariable)
     new = coerce(context, context.evaluate(change.value), wanted, f"`{'.'.join(path)}`", change.value.span)
-    return Data(value.type, context.emitter.set_field(value.handle, path, new.handle, value.type, change.span), value.origin)
-
-
+    return Data(
+        value.type, context.emitter.set_field(value.handle, path, new.handle, value.type, change.span), value.origin
+    )

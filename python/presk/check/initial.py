@@ -142,7 +142,9 @@ def _members(
                 "override one with `with { w = zeros }`",
             )  # fmt: skip
         elif not isinstance(_element(each), ModuleOf):
-            raise fail("E3001", f"a member of a module is a real tensor or a module, not {types.show(each)}", member.type.span)
+            raise fail(
+                "E3001", f"a member of a module is a real tensor or a module, not {types.show(each)}", member.type.span
+            )
         else:
             yield member.name, each, None, {**own, **given}
 
@@ -205,7 +207,9 @@ class _Reader:
             case tree.Binary(op=op, left=left, right=right) if op in static.OPERATIONS:
                 return self._combine(static.OPERATIONS[op], (self.read(left), self.read(right)), written)
             case tree.Axes() | tree.Call(callee=tree.Axes()):
-                raise fail("E3012", "an initializer takes the parameter's own shape", written.span, "leave the brackets out")
+                raise fail(
+                    "E3012", "an initializer takes the parameter's own shape", written.span, "leave the brackets out"
+                )
             case _:
                 return Fill(number(self.scope, written).value)
 

@@ -21,6 +21,7 @@ from presk.syntax import tree
 from presk.text.diagnostics import did_you_mean, fail
 from presk.text.spans import Span
 
+
 @dataclass(frozen=True)
 class Written:
     """A call's arguments sorted: operands in the table's order, keywords and brackets as written."""
@@ -38,7 +39,9 @@ def call_primitive(
     written = _sort(context, row, brackets, arguments, node.span)
     if row.draws:
         if context.in_map:
-            raise fail("E3010", f"`{name}` can't draw for the leaves of a tree", node.span, "a draw needs axes of its own")
+            raise fail(
+                "E3010", f"`{name}` can't draw for the leaves of a tree", node.span, "a draw needs axes of its own"
+            )
         written.given["draw"] = context.counters.draws[node.span.start] if isinstance(node, tree.Call) else 0
     return apply_primitive(context, name, written.operands, written.given, node.span)
 
@@ -195,13 +198,13 @@ def _labels(context: Context, entries: tuple[tree.AxisEntry, ...]) -> tuple[str,
         elif entry.label is None and isinstance(entry.size, tree.Name):
             names.append(entry.size.name)
         else:
-            raise fail("E3002", "a label is a bare name", entry.span, "sizes follow from the operands: `ein[i, j](a, b)`")
+            raise fail(
+                "E3002", "a label is a bare name", entry.span, "sizes follow from the operands: `ein[i, j](a, b)`"
+            )
     return tuple(names)
 
 
-def _brackets(
-    context: Context, row: Primitive, entries: tuple[tree.AxisEntry, ...], span: Span
-) -> dict[str, Given]:
+def _brackets(context: Context, row: Primitive, entries: tuple[tree.AxisEntry, ...], span: Span) -> dict[str, Given]:
     if row.name == "ein":
         return {"out": (_labels(context, entries),)}
     if row.new_axes in ("none", "sizes"):
@@ -245,7 +248,9 @@ def _axis(written: tree.Expr) -> str | int:
         case tree.Unary(op="-", operand=tree.NatLiteral(value=value)):
             return -value
         case _:
-            raise fail("E3004", "an axis is a name or a position", written.span, "`axis = seq`, `axis = -1`, `axis = (a, b)`")
+            raise fail(
+                "E3004", "an axis is a name or a position", written.span, "`axis = seq`, `axis = -1`, `axis = (a, b)`"
+            )
 
 
 def _word(written: tree.Expr) -> str:

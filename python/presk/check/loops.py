@@ -85,7 +85,10 @@ def _sources(context: Context, written: tree.Expr, node: tree.Loop) -> list[Elem
     if isinstance(value, Items):
         return [_source(context, item, written.span, node) for item in value.items]
     if isinstance(value, Data) and isinstance(value.type, TupleOf):
-        items = [Data(each, context.emitter.project(value.handle, str(at)), origin_of(each)) for at, each in enumerate(value.type.items)]
+        items = [
+            Data(each, context.emitter.project(value.handle, str(at)), origin_of(each))
+            for at, each in enumerate(value.type.items)
+        ]
         return [_source(context, item, written.span, node) for item in items]
     return [_source(context, value, written.span, node)]
 
@@ -172,7 +175,12 @@ def _next_state(context: Context, value: Value, state: Type, span: Span) -> Data
     actual = as_data(context, value, span).type if isinstance(value, Data) else state
     if not _names_kept(state, actual):
         message = f"the state is {types.show(state)} at first, but {types.show(actual)} after a round"
-        raise fail("E3003", message, span, "names are part of the state's type: `rename(x, a = b)`, or name the axes at the start")
+        raise fail(
+            "E3003",
+            message,
+            span,
+            "names are part of the state's type: `rename(x, a = b)`, or name the axes at the start",
+        )
     return following
 
 
@@ -213,9 +221,10 @@ def _map_result(body: Type, leaf: Tensor, tree_type: Type, node: tree.MapTrees) 
     parts = body.items if isinstance(body, TupleOf) else (body,)
     for part in parts:
         if part != leaf:
-            hint = "the body gives a leaf of the same shape, or a tuple of such; a scalar is spread by adding it to a leaf"
+            hint = (
+                "the body gives a leaf of the same shape, or a tuple of such; a scalar is spread by adding it to a leaf"
+            )
             raise fail("E3003", f"the body of `map` gives {types.show(part)}, not a leaf", node.body.result.span, hint)
     if isinstance(body, TupleOf):
         return len(parts), TupleOf((tree_type,) * len(parts))
     return None, tree_type
-

@@ -336,7 +336,9 @@ def _describe(session: CheckSession, function: FunctionValue) -> EntryInfo:
     owner = "" if function.module is None else f"{function.module.label}."
     name = _plain(f"{owner}{node.name}{_variables(signature)}")
     shown = ", ".join(_show_parameter(parameter.name, parameter.type) for parameter in signature.parameters)
-    result = session.results.get((function.declaration, function.module)) if signature.result is None else signature.result
+    result = (
+        session.results.get((function.declaration, function.module)) if signature.result is None else signature.result
+    )
     given = "" if result is None else f" -> {_plain(types.show(result))}"
     dims = tuple(dim for dim in signature.dims)
     free = (*dims, "..") if signature.has_run else dims
@@ -376,5 +378,3 @@ def _generic_sizes(generic: Instance, instance: Instance) -> dict[str, Poly]:
             if size is not None and size.sole_variable is not None and given is not None:
                 sizes[size.sole_variable] = given
     return sizes
-
-

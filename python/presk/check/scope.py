@@ -115,7 +115,10 @@ class _Opener:
         if shipped.is_file():
             return self._open_path(shipped, name, span)
         known = sorted(each.stem for each in LIBRARY.glob("*.psk"))
-        hint = did_you_mean(name, known) or f"the library has {', '.join(known)}; a file of your own stands beside this one"
+        hint = (
+            did_you_mean(name, known)
+            or f"the library has {', '.join(known)}; a file of your own stands beside this one"
+        )
         self.diagnostics.append(Diagnostic("E2003", f"there is no file {name}.psk to import", span, hint))
         return None
 
@@ -171,7 +174,9 @@ class _Opener:
             return
         if node.name in TABLE and not TABLE[node.name].internal:
             self.diagnostics.append(
-                Diagnostic("E2005", f"`{node.name}` is a primitive's name", node.name_span, "a declaration needs another name")
+                Diagnostic(
+                    "E2005", f"`{node.name}` is a primitive's name", node.name_span, "a declaration needs another name"
+                )
             )
         self._check_free(file, node.name, node.name_span)
         file.declarations[node.name] = Declaration(node, file, node.name)
@@ -194,7 +199,9 @@ def read_source(path: Path, span: Span | None = None) -> Source:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise fail("E2003", f"{path} can't be read: {reason}", span) from None
     if len(data) > FILE_LIMIT:
-        raise fail("E2007", f"{path} has more than {FILE_LIMIT} bytes", span, "a program is text of a few hundred lines")
+        raise fail(
+            "E2007", f"{path} has more than {FILE_LIMIT} bytes", span, "a program is text of a few hundred lines"
+        )
     return decode(str(path), data)
 
 

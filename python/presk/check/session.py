@@ -62,4 +62,3 @@ class Session(ABC):
     def module_declaration(self, module: ModuleOf) -> Declaration:
         """The declaration of a module's type."""
         return self.declarations[module.name]
-

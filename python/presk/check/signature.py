@@ -183,7 +183,9 @@ class Solver:
             case TreeVariable(name), _:
                 bound = self.trees.setdefault(name, actual)
                 if not same_tree(bound, actual):
-                    raise Mismatch("E3001", f"{what} is {types.show(actual)}, but `{name}` is {types.show(bound)} already")
+                    raise Mismatch(
+                        "E3001", f"{what} is {types.show(actual)}, but `{name}` is {types.show(bound)} already"
+                    )
             case TupleOf(mine), TupleOf(theirs) if len(mine) == len(theirs):
                 for at, (each, other) in enumerate(zip(mine, theirs, strict=True)):
                     self.match(each, other, f"item {at} of {what}")
@@ -241,14 +243,17 @@ class Solver:
             return False
         if solution.constant is not None and (solution.whole is None or solution.whole < 0):
             raise Mismatch(
-                "E4003", f"no whole number `{unknown[0][1:]}` makes {str(known).replace(DIMENSION, '')} equal to {actual}"
+                "E4003",
+                f"no whole number `{unknown[0][1:]}` makes {str(known).replace(DIMENSION, '')} equal to {actual}",
             )
         self.sizes[unknown[0]] = solution
         return True
 
     def _match_tensor(self, pattern: Tensor, actual: Tensor, what: str) -> None:
         if pattern.kind != actual.kind and not (pattern.kind == "real" and actual.kind == "nat"):
-            hint = "`where(m, 1, 0)` makes numbers of a mask" if (pattern.kind, actual.kind) == ("real", "bool") else None
+            hint = (
+                "`where(m, 1, 0)` makes numbers of a mask" if (pattern.kind, actual.kind) == ("real", "bool") else None
+            )
             raise Mismatch("E3001", f"{what} is {types.show(actual)}, not {self.show(pattern)}", hint)
         axes, theirs = pattern.explicit, actual.axes
         missing = len(theirs) - len(axes)
@@ -265,7 +270,9 @@ class Solver:
                     f"`rename(x, {other.name} = {mine.name})`",
                 )
             name = mine.name or other.name
-            self.equations.append((mine.size, other.size, f"the size of axis `{name}` of {what}" if name else f"a size of {what}"))
+            self.equations.append(
+                (mine.size, other.size, f"the size of axis `{name}` of {what}" if name else f"a size of {what}")
+            )
         if pattern.bound is not None and actual.bound is not None:
             self.bounds.append((pattern.bound, actual.bound, what))
 

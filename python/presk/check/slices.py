@@ -51,16 +51,22 @@ def _replace(context: Context, base: Value, places: list[Place], new: Value, spa
     if rest:
         new = _replace(context, _take(context, base, place), rest, new, span)
     if place.index is not None:
-        return apply_primitive(context, "update_index", [base, new, place.index], {"axis": _from_last(base, place)}, span)
+        return apply_primitive(
+            context, "update_index", [base, new, place.index], {"axis": _from_last(base, place)}, span
+        )
     assert place.start is not None and place.stop is not None
     _require_length(base, place, new, span)
     start = constants.from_size(place.start)
-    return apply_primitive(context, "update_slice", [base, new], {"axis": _from_last(base, place), "start": _whole(start)}, span)
+    return apply_primitive(
+        context, "update_slice", [base, new], {"axis": _from_last(base, place), "start": _whole(start)}, span
+    )
 
 
 def _require_length(base: Value, place: Place, new: Value, span: Span) -> None:
     """The new slice must fill the range stated."""
-    assert isinstance(base, Data) and isinstance(base.type, Tensor) and place.start is not None and place.stop is not None
+    assert (
+        isinstance(base, Data) and isinstance(base.type, Tensor) and place.start is not None and place.stop is not None
+    )
     if not isinstance(new, Data) or not isinstance(new.type, Tensor):
         raise fail("E3001", f"a slice is replaced by a tensor, not by {describe(new)}", span)
     if len(new.type.axes) != len(base.type.axes):
@@ -128,7 +134,9 @@ def _place(context: Context, item: tree.IndexItem, at: int, axis: Axis) -> Place
     if not isinstance(value, Data) or not isinstance(value.type, Tensor) or value.type.kind != "nat":
         raise fail("E3001", f"an index is a nat, not {describe(value)}", item.value.span)
     if value.type.axes:
-        raise fail("E3001", "an index is a scalar nat", item.value.span, "`take(x, idx, axis = …)` takes a tensor of indices")
+        raise fail(
+            "E3001", "an index is a scalar nat", item.value.span, "`take(x, idx, axis = …)` takes a tensor of indices"
+        )
     assert value.type.bound is not None
     if not static.at_most(value.type.bound, axis.size):
         message = f"the index is a nat < {value.type.bound}, which is not certain to be < {axis.size}"

@@ -75,7 +75,9 @@ def as_size(number: Number, span: Span) -> Poly:
     """The size this number is. Raises E4003 where it is no whole number, E4004 where it is negative."""
     size = constants.as_size(number.value) if number.nat else None
     if size is None:
-        raise fail("E4003", f"{constants.show(number.value)} is not a whole number", span, "a size is a nat; `//` rounds down")
+        raise fail(
+            "E4003", f"{constants.show(number.value)} is not a whole number", span, "a size is a nat; `//` rounds down"
+        )
     if size.constant is not None and (size.whole is None or size.whole < 0):
         what = "is not a whole number" if size.whole is None else "is negative"
         raise fail("E4004", f"the size {size} {what}", span)

@@ -155,7 +155,12 @@ def _objective(session: CheckSession, file: File, module: ModuleOf, written: tre
     kinds = [parameter.type for parameter in signature.parameters]
     fits = len(kinds) == 2 and isinstance(kinds[0], ModuleOf) and isinstance(kinds[1], RecordOf)
     if not fits or not isinstance(kinds[0], ModuleOf) or kinds[0].name != module.name:
-        raise fail("E8004", f"`{declaration.name}` must take the model {module.label} and a batch, a record", written.span, hint)
+        raise fail(
+            "E8004",
+            f"`{declaration.name}` must take the model {module.label} and a batch, a record",
+            written.span,
+            hint,
+        )
     result = session.results.get((declaration, None)) if signature.result is None else signature.result
     return declaration.name, _metrics(result, declaration.name, written, hint)
 
@@ -169,7 +174,9 @@ def _metrics(result: Type | None, name: str, written: tree.Expr, hint: str) -> t
         case _ if result == REAL:
             return ()
         case _:
-            raise fail("E8004", f"`{name}` must give a real or (real, record), not {types.show(result)}", written.span, hint)
+            raise fail(
+                "E8004", f"`{name}` must give a real or (real, record), not {types.show(result)}", written.span, hint
+            )
 
 
 def _split_call(written: tree.Expr, what: str) -> tuple[str, tuple[tree.Argument, ...]]:
@@ -179,14 +186,21 @@ def _split_call(written: tree.Expr, what: str) -> tuple[str, tuple[tree.Argument
         case tree.Call(callee=tree.Name(name=name), arguments=arguments):
             return name, arguments
         case _:
-            raise fail("E8005", f"{what} is a name with keywords", written.span, f"such as `{what} = name(key = value)`")
+            raise fail(
+                "E8005", f"{what} is a name with keywords", written.span, f"such as `{what} = name(key = value)`"
+            )
 
 
 def _optimizer(session: CheckSession, file: File, written: tree.Expr) -> Call:
     name, arguments = _split_call(written, "optimizer")
     library = file.imports.get(name) or open_library(session.files, name)
     if library is None:
-        raise fail("E8006", f"there is no optimizer `{name}`", written.span, "std has adamw, sgd and lion; or a file of your own")
+        raise fail(
+            "E8006",
+            f"there is no optimizer `{name}`",
+            written.span,
+            "std has adamw, sgd and lion; or a file of your own",
+        )
     signature = _step_signature(session, library, name, written)
     known = {parameter.name for parameter in signature.parameters} - set(OPTIMIZER_OWN)
     numbers: dict[str, Constant] = {}
@@ -217,7 +231,9 @@ def _step_signature(session: CheckSession, library: File, name: str, written: tr
 
 
 def _rate(session: CheckSession, file: File, written: tree.Expr) -> Call:
-    if not isinstance(written, (tree.Call, tree.Name)) or (isinstance(written, tree.Name) and written.name not in RATES):
+    if not isinstance(written, (tree.Call, tree.Name)) or (
+        isinstance(written, tree.Name) and written.name not in RATES
+    ):
         return Call("constant", {"peak": _positive(session, file, written)})
     name, arguments = _split_call(written, "lr")
     if name not in RATES:
@@ -279,7 +295,9 @@ def _word(written: tree.Expr, kind: str) -> str | bool | tuple[str, ...]:
         case tree.ListLiteral(items=items), "names":
             return tuple(_text(item) for item in items)
         case _:
-            wanted = {"flag": "true or false", "word": "a name or a string", "names": "a string or a list of strings"}[kind]
+            wanted = {"flag": "true or false", "word": "a name or a string", "names": "a string or a list of strings"}[
+                kind
+            ]
             raise fail("E8008", f"{wanted} is needed here", written.span)
 
 

@@ -191,7 +191,9 @@ def fold_checked(name: str, operands: list[Number], span: Span) -> Number:
 
 def shape_of(scope: TypeScope, entries: tuple[tree.AxisEntry, ...], span: Span) -> Shape:
     """Written axes, with the naming rule of language.md 3."""
-    counts = Counter(name.name for entry in entries if isinstance(entry, tree.AxisItem) for name in names_in(entry.size))
+    counts = Counter(
+        name.name for entry in entries if isinstance(entry, tree.AxisItem) for name in names_in(entry.size)
+    )
     axes: list[AxisOrRun] = []
     for place, entry in enumerate(entries):
         if isinstance(entry, tree.RunItem):
@@ -241,7 +243,10 @@ def _tensor(scope: TypeScope, written: tree.TensorType) -> Tensor:
         return Tensor(written.kind, axes)
     if written.bound is None:
         raise fail(
-            "E3008", "a nat of the run needs its bound", written.span, "write `nat[…] < V`; only a parameter `n: nat` has none"
+            "E3008",
+            "a nat of the run needs its bound",
+            written.span,
+            "write `nat[…] < V`; only a parameter `n: nat` has none",
         )
     bound = static.as_size(number(scope, written.bound), written.bound.span)
     return Tensor("nat", axes, bound)
@@ -305,7 +310,9 @@ def _named_number(scope: TypeScope, expression: tree.Name) -> Number:
 def _constant_of(scope: TypeScope, file: File, name: str, span: Span) -> Number:
     declaration = file.declarations.get(name)
     if declaration is None or not isinstance(declaration.node, tree.Const):
-        raise fail("E2001", f"{file.name}.psk declares no constant `{name}`", span, did_you_mean(name, file.declarations))
+        raise fail(
+            "E2001", f"{file.name}.psk declares no constant `{name}`", span, did_you_mean(name, file.declarations)
+        )
     return scope.session.constant(declaration, span)
 
 
@@ -320,4 +327,3 @@ def _signature_run(scope: TypeScope, span: Span) -> Shape:
     if not scope.open:
         raise fail("E3003", "`..` stands only where the function's signature has it", span)
     return (Run(".."),)
-

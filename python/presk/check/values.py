@@ -129,7 +129,19 @@ class PrimitiveName:
 
 
 Value = Union[
-    Data, Number, Truth, Items, Fields, FunctionValue, Method, Abstract, Derived, Cotangent, ModuleName, FileName, PrimitiveName
+    Data,
+    Number,
+    Truth,
+    Items,
+    Fields,
+    FunctionValue,
+    Method,
+    Abstract,
+    Derived,
+    Cotangent,
+    ModuleName,
+    FileName,
+    PrimitiveName,
 ]
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from presk.check.emit import Handle, LoopSource
 from presk.core import nodes
 from presk.core.nodes import Body, Let, Literal, Operand, Ref
+from presk.core.typing import expression_type
 from presk.primitives.table import Attribute
 from presk.shapes.constants import Constant
 from presk.shapes.types import ModuleOf, Type
@@ -24,12 +25,16 @@ class _Open:
 
 
 class Builder:
-    """Numbers parameters, then lets in textual order, and collects them."""
+    """Numbers parameters, then lets in textual order, and collects them.
+
+    A tuple or record has the type its items have in Core, which may have names that a stated type leaves out.
+    """
 
     def __init__(self, parameters: Sequence[tuple[str, Type]]) -> None:
         self.parameters = tuple(nodes.Parameter(at, name, each) for at, (name, each) in enumerate(parameters))
         self.next = len(self.parameters)
         self.bodies = [_Open()]
+        self.types: dict[int, Type] = dict(enumerate(each for _, each in parameters))
 
     def references(self) -> tuple[Ref, ...]:
         """The parameters as operands."""
@@ -64,13 +69,15 @@ class Builder:
         return Ref(tree.number, (*tree.path, field))
 
     def make_tuple(self, items: Sequence[Handle], result: Type, span: Span) -> Handle:
-        return self._let(nodes.MakeTuple(tuple(_operand(item) for item in items)), result, span)
+        made = nodes.MakeTuple(tuple(_operand(item) for item in items))
+        return self._let(made, expression_type(made, self.types, {}), span)
 
     def make_record(
         self, fields: Sequence[tuple[str, Handle]], module: ModuleOf | None, result: Type, span: Span
     ) -> Handle:
         given = tuple((name, _operand(each)) for name, each in fields)
-        return self._let(nodes.MakeRecord(given, module), result, span)
+        made = nodes.MakeRecord(given, module)
+        return self._let(made, expression_type(made, self.types, {}), span)
 
     def set_field(self, tree: Handle, path: tuple[str, ...], value: Handle, result: Type, span: Span) -> Handle:
         return self._let(nodes.SetField(_operand(tree), path, _operand(value)), result, span)
@@ -91,8 +98,7 @@ class Builder:
         opened = _Open(number=self._take())
         state_parameter = nodes.Parameter(self._take(), state_name, state)
         others = tuple(nodes.Parameter(self._take(), name, each) for name, each in elements)
-        opened.parameters = (state_parameter, *others)
-        self.bodies.append(opened)
+        self._open(opened, (state_parameter, *others))
         return Ref(state_parameter.number), tuple(Ref(each.number) for each in others)
 
     def close_loop(
@@ -123,8 +129,7 @@ class Builder:
 
     def open_map(self, parameters: Sequence[tuple[str, Type]]) -> tuple[Handle, ...]:
         opened = _Open(number=self._take())
-        opened.parameters = tuple(nodes.Parameter(self._take(), name, each) for name, each in parameters)
-        self.bodies.append(opened)
+        self._open(opened, tuple(nodes.Parameter(self._take(), name, each) for name, each in parameters))
         return tuple(Ref(each.number) for each in opened.parameters)
 
     def close_map(
@@ -134,6 +139,11 @@ class Builder:
         given = tuple(_operand(each) for each in operands)
         expression = nodes.MapTrees(opened.parameters, given, self._close(body), arity)
         return self._keep(opened.number, expression, result, span)
+
+    def _open(self, opened: _Open, parameters: tuple[nodes.Parameter, ...]) -> None:
+        opened.parameters = parameters
+        self.types |= {each.number: each.type for each in parameters}
+        self.bodies.append(opened)
 
     def _close(self, value: Handle) -> Body:
         return Body(tuple(self.bodies.pop().lets), _operand(value))
@@ -147,6 +157,7 @@ class Builder:
 
     def _keep(self, number: int, expression: nodes.Expression, result: Type, span: Span) -> Ref:
         self.bodies[-1].lets.append(Let(number, None, expression, result, span))
+        self.types[number] = result
         return Ref(number)
 
 
