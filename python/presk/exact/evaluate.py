@@ -1,0 +1,181 @@
+"""The reference's entry point: a Core program on exact inputs, at a precision, certified or not.
+
+`evaluate` compiles the program (kept for the next call), runs it, and refuses results that depend on a value the reals
+don't have. When certifying, a run that met a decision its balls can't take is repeated as a whole: with expressions
+tracked where two balls were the same bit for bit, else at twice the bits, at most DOUBLINGS times.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from flint import arb
+
+from presk.core.nodes import Program
+from presk.exact.compile import CompiledProgram
+from presk.exact.context import Run
+from presk.exact.elements import Depends, Tracked, Undefined
+from presk.exact.loops import build, is_tuple
+from presk.exact.precision import working
+from presk.exact.reals import Reals
+from presk.exact.rules.reductions import EmptyRow
+from presk.exact.rules.task import Value, names_of
+from presk.exact.values import ExactArray, rational_balls
+from presk.shapes.types import Tensor, Type, fields_of
+from presk.text.diagnostics import InternalError, PreskError, fail
+
+ExactTree: TypeAlias = Any
+"""A tree (dicts and tuples) of ExactArray, and of NumPy arrays of int64 and bool for nats and booleans."""
+
+DEFAULT_BITS = 256
+DOUBLINGS = 4
+"""How often a certifying evaluation doubles its precision before it gives up (E6005)."""
+
+PROGRAMS_KEPT = 64
+"""Compiled programs kept, the least recently used going first."""
+
+_compiled: OrderedDict[int, CompiledProgram] = OrderedDict()
+
+
+def evaluate(
+    program: Program,
+    arguments: Sequence[Any],
+    *,
+    bits: int = DEFAULT_BITS,
+    certify: bool = False,
+    seed: int = 0,
+    step: int = 0,
+    row_offset: int = 0,
+    training: bool = False,
+) -> ExactTree:
+    """The entry's value on `arguments`, one tree for each parameter.
+
+    A leaf is an ExactArray, or a NumPy array of floats (exact binary values), int64 or bool, of the parameter's shape;
+    `presk.run.values` makes such trees from what a user gives. Reals come back as ExactArray, with proven radii under
+    `certify`. E6003 where a result depends on an undefined value, E6004 on a masked row that allows nothing, E6005 where
+    certifying can't decide, E6006 where a number leaves the range that can be held, E6012 for impossible `bits`.
+    """
+    compiled = compile_program(program)
+    tracked = False
+    doublings = 0
+    while True:
+        run = Run(
+            bits << doublings,
+            certify=certify,
+            tracked=tracked,
+            seed=seed,
+            step=step,
+            row_offset=row_offset,
+            training=training,
+        )
+        with working(run.bits):
+            try:
+                return _evaluate_once(compiled, run, arguments)
+            except Depends as found:
+                undefined = found.element
+        if not undefined.undecided:
+            raise refusal(undefined)
+        if undefined.alike and not tracked:
+            tracked = True
+        elif doublings < DOUBLINGS:
+            doublings += 1
+        else:
+            raise refusal(undefined, bits << doublings)
+
+
+def compile_program(program: Program) -> CompiledProgram:
+    """The program compiled; kept by the program's identity."""
+    found = _compiled.get(id(program))
+    if found is None or found.program is not program:
+        found = _compiled[id(program)] = CompiledProgram(program)
+    _compiled.move_to_end(id(program))
+    while len(_compiled) > PROGRAMS_KEPT:
+        _compiled.popitem(last=False)
+    return found
+
+
+def refusal(undefined: Undefined, bits: int | None = None) -> PreskError:
+    """The error of a result that depends on an undefined element, or of a decision that `bits` bits can't take."""
+    site = undefined.site
+    if bits is not None:
+        return fail(
+            "E6005",
+            f"`{site.primitive}` at {site.label} {undefined.reason}, even at {bits} bits",
+            site.span,
+            "two expressions may be equal without looking alike; without --certify midpoints decide",
+        )
+    if isinstance(undefined, EmptyRow):
+        return fail("E6004", f"`{site.primitive}` at {site.label} {undefined.reason}", site.span)
+    place = "" if undefined.position is None else f", at element {undefined.position}"
+    return fail(
+        "E6003",
+        f"`{site.primitive}` at {site.label} {undefined.reason}{place}",
+        site.span,
+        "`where(mask, a, b)` doesn't depend on the branch it refuses",
+    )
+
+
+def _evaluate_once(compiled: CompiledProgram, run: Run, arguments: Sequence[Any]) -> ExactTree:
+    function = compiled.entry.function
+    if len(arguments) != len(function.parameters):
+        raise InternalError(f"{function.name} takes {len(function.parameters)} arguments, not {len(arguments)}")
+    inputs = [
+        _accept(argument, parameter.type, run)
+        for argument, parameter in zip(arguments, function.parameters, strict=True)
+    ]
+    return _deliver(compiled.entry(run, inputs, (), ()), function.result, run)
+
+
+def _accept(tree: Any, of: Type, run: Run) -> Value:
+    """An argument as the rules take it."""
+    if isinstance(of, Tensor):
+        return _accept_tensor(tree, of, run)
+    fields = fields_of(of) or ()
+    if is_tuple(of):
+        return tuple(_accept(each, inner, run) for each, (_, inner) in zip(tree, fields, strict=True))
+    return {name: _accept(tree[name], inner, run) for name, inner in fields}
+
+
+def _accept_tensor(leaf: Any, of: Tensor, run: Run) -> Value:
+    if tuple(leaf.shape) != of.sizes:
+        raise InternalError(
+            f"an argument of shape {list(leaf.shape)} reached the reference where {of.sizes} is expected"
+        )
+    if of.kind != "real":
+        return leaf.reshape(-1).tolist()
+    if isinstance(leaf, ExactArray):
+        return leaf.taken(run)
+    return run.given([arb(each) for each in np.asarray(leaf, dtype=np.float64).reshape(-1).tolist()])
+
+
+def _deliver(value: Value, of: Type, run: Run) -> ExactTree:
+    """A result as a caller gets it. Depends where it isn't defined."""
+    if not isinstance(of, Tensor):
+        fields = fields_of(of) or ()
+        if is_tuple(of):
+            return tuple(_deliver(each, inner, run) for each, (_, inner) in zip(value, fields, strict=True))
+        return {name: _deliver(value[name], inner, run) for name, inner in fields}
+    sizes = of.sizes
+    if isinstance(value, Reals):
+        flat = [_plain(element) for element in value.points()]
+        if not all(element.is_finite() for element in flat):
+            raise fail("E6006", "a result is too large or too small to be held")
+        return ExactArray(flat, sizes, names_of(of), run.bits, certified=run.certify)
+    for each in value:
+        if isinstance(each, Undefined):
+            raise Depends(each)
+    return np.array(value, dtype=np.int64 if of.kind == "nat" else np.bool_).reshape(sizes)
+
+
+def _plain(element: Any) -> arb:
+    if isinstance(element, Undefined):
+        raise Depends(element)
+    return element.ball if isinstance(element, Tracked) else element
+
+
+__all__ = ["DEFAULT_BITS", "ExactTree", "build", "compile_program", "evaluate", "rational_balls", "refusal"]
+
+Deliver = Callable[[Value, Type, Run], ExactTree]

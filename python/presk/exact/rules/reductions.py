@@ -1,0 +1,346 @@
+"""Reductions along axes, running sums, and the row primitives softmax, log_softmax and cross_entropy.
+
+An operand's rows are the elements of the reduced axes, row-major, for each index of the axes that stay. Exponentials of
+a row are taken of its distances from one exact number near its maximum: the same over the reals whatever that number is,
+so no hull and no decision is needed, and nothing overflows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import accumulate
+from math import prod
+from operator import add
+from typing import Any
+
+from flint import arb
+
+from presk.exact import decisions
+from presk.exact.context import Frame, Run
+from presk.exact.elements import Element, Undefined, ball_of
+from presk.exact.layouts import Flat, Picker, permuted, pick, position_text, repeated, rows_of
+from presk.exact.reals import Reals, ones
+from presk.exact.rules.elementwise import entries_within_age
+from presk.exact.rules.functions import quotients
+from presk.exact.rules.task import Compute, Task, Value, names_of, volume
+from presk.shapes.align import align
+from presk.shapes.types import Tensor
+
+
+class Rows:
+    """The rows of an operand: how its elements come to stand row by row, and where a row's place is."""
+
+    def __init__(self, sizes: tuple[int, ...], reduced: tuple[int, ...]) -> None:
+        self.kept = tuple(axis for axis in range(len(sizes)) if axis not in reduced)
+        self.reduced = reduced
+        order = (*self.kept, *reduced)
+        self.gather: Picker = permuted(sizes, order)
+        self.length = volume([sizes[axis] for axis in reduced])
+        self.count = volume([sizes[axis] for axis in self.kept])
+        inverse = [order.index(axis) for axis in range(len(sizes))]
+        self.restore: Picker = permuted([sizes[axis] for axis in order], inverse)
+
+    def of(self, flat: Flat) -> list[Flat]:
+        """The rows of a row-major list."""
+        return rows_of(pick(self.gather, flat), self.length, self.count)
+
+    def back(self, rows: list[Flat]) -> Flat:
+        """Rows put back into the operand's order."""
+        return pick(self.restore, [element for row in rows for element in row])
+
+
+def total_of(row: Flat) -> Element:
+    """The sum of a row; of no elements 0."""
+    return sum(row[1:], row[0]) if row else arb(0)
+
+
+def product_of(row: Flat) -> Element:
+    """The product of a row; of no elements 1."""
+    return prod(row[1:], start=row[0]) if row else arb(1)
+
+
+def plan_total(task: Task) -> Compute:
+    """sum and mean: of matrices whose columns are the row, a product with ones."""
+    rows = Rows(task.sizes(0), task.axes())
+    site = task.site
+    divided = task.site.primitive == "mean"
+
+    def compute(frame: Frame, x: Reals) -> Reals:
+        found = _sum_columns(frame.run, rows, x)
+        if found is None:
+            flat = [total_of(row) for row in rows.of(entries_within_age(x))]
+            found = frame.run.reals(flat, x.age + rows.length.bit_length())
+        if not divided:
+            return found
+        if not rows.length:
+            empty = [Undefined(site, "is the mean of no elements", at) for at in range(rows.count)]
+            return frame.run.reals(list(empty))
+        if found.blocks is not None:
+            blocks = tuple(block / rows.length for block in found.blocks)
+            return Reals(blocks=blocks, settled=found.settled, age=found.age + 1)
+        return frame.run.reals([element / rows.length for element in found.points()])
+
+    return compute
+
+
+def _sum_columns(run: Run, rows: Rows, x: Reals) -> Reals | None:
+    """Sums along the columns of a value held as matrices whose rows are the rows."""
+    if x.blocks is None or rows.gather is not None or not x.blocks or x.blocks[0].ncols() != rows.length:
+        return None
+    x.settle()
+    return Reals(blocks=tuple(block * ones(rows.length, 1) for block in x.blocks), settled=run.certify)
+
+
+def plan_product(task: Task) -> Compute:
+    """prod"""
+    rows = Rows(task.sizes(0), task.axes())
+
+    def compute(frame: Frame, x: Reals) -> Reals:
+        return frame.run.reals([product_of(row) for row in rows.of(x.points())])
+
+    return compute
+
+
+def plan_extreme(task: Task) -> Compute:
+    """max and min"""
+    rows = Rows(task.sizes(0), task.axes())
+    choose = decisions.largest if task.site.primitive == "max" else decisions.smallest
+
+    def compute(frame: Frame, x: Reals) -> Reals:
+        return Reals([choose(frame.run, row) for row in rows.of(x.points())], settled=True, age=0)
+
+    return compute
+
+
+def plan_position(task: Task) -> Compute:
+    """argmax and argmin"""
+    rows = Rows(task.sizes(0), task.axes())
+    site = task.site
+    sign = 1 if task.site.primitive == "argmax" else -1
+    last = task.word("ties", "last") == "last"
+
+    def compute(frame: Frame, x: Reals) -> Flat:
+        found = rows.of(x.points())
+        return [decisions.position_of_extreme(frame.run, site, row, sign=sign, last=last) for row in found]
+
+    return compute
+
+
+def plan_logic(task: Task) -> Compute:
+    """any and all. What decides alone doesn't depend on the others."""
+    rows = Rows(task.sizes(0), task.axes())
+    decisive = task.site.primitive == "any"
+
+    def decide(row: Flat) -> Any:
+        if any(value is decisive for value in row):
+            return decisive
+        return next((value for value in row if isinstance(value, Undefined)), not decisive)
+
+    return lambda frame, x: [decide(row) for row in rows.of(x)]
+
+
+def plan_cumsum(task: Task) -> Compute:
+    """Running sums."""
+    rows = Rows(task.sizes(0), (task.axis(),))
+
+    def compute(frame: Frame, x: Reals) -> Reals:
+        return frame.run.reals(rows.back([list(accumulate(row, add)) for row in rows.of(x.points())]))
+
+    return compute
+
+
+def plan_tree_total(task: Task) -> Compute:
+    """total: the sum over all leaves of a tree."""
+
+    def compute(frame: Frame, tree: Value) -> Reals:
+        parts: Flat = []
+        _collect(tree, parts)
+        return frame.run.reals([total_of(parts)])
+
+    return compute
+
+
+def _collect(tree: Value, parts: Flat) -> None:
+    if isinstance(tree, Reals):
+        parts.append(total_of(tree.points()))
+        return
+    for each in tree.values() if isinstance(tree, dict) else tree:
+        _collect(each, parts)
+
+
+# Exponentials of rows
+
+
+def distances(run: Run, row: Flat) -> tuple[Element, Flat]:
+    """One exact number near the row's maximum, and the row less that number. The row isn't empty."""
+    balls = [ball_of(element) for element in row if not isinstance(element, Undefined)]
+    if len(balls) < len(row):
+        undefined = next(element for element in row if isinstance(element, Undefined))
+        return undefined, [undefined] * len(row)
+    near = max(balls) if not run.certify else max(ball.mid() for ball in balls)
+    return near, [element - near for element in row]
+
+
+def log_sum(run: Run, row: Flat) -> Element:
+    """log Σ exp over a row that isn't empty."""
+    near, rest = distances(run, row)
+    return near + total_of([element.exp() for element in rest]).log()
+
+
+def plan_logsumexp(task: Task) -> Compute:
+    """logsumexp"""
+    rows = Rows(task.sizes(0), task.axes())
+    site = task.site
+
+    def compute(frame: Frame, x: Reals) -> Reals:
+        if not rows.length:
+            flat: Flat = [Undefined(site, "is the logarithm of an empty sum", at) for at in range(rows.count)]
+        else:
+            flat = [log_sum(frame.run, row) for row in rows.of(x.points())]
+        return frame.run.reals(flat)
+
+    return compute
+
+
+class MaskedRows:
+    """Rows of an operand with those of its mask, if it has one."""
+
+    def __init__(self, task: Task, mask_at: int) -> None:
+        self.site = task.site
+        self.sizes = task.sizes(0)
+        self.names = names_of(task.tensor(0))
+        self.rows = Rows(self.sizes, task.axes())
+        self.spread: Picker = None
+        if mask_at < len(task.operands):
+            places = align([task.tensor(0).axes, task.tensor(mask_at).axes]).places[1]
+            self.spread = repeated(self.sizes, places)
+
+    def of(self, x: Reals, mask: Flat | None) -> list[tuple[int, Flat, Flat | None]]:
+        """Number, elements and allowed places of each row."""
+        found = self.rows.of(x.points())
+        if mask is None:
+            return [(at, row, None) for at, row in enumerate(found)]
+        allowed = self.rows.of(pick(self.spread, mask))
+        return [(at, row, places) for (at, row), places in zip(enumerate(found), allowed, strict=True)]
+
+    def empty(self, at: int) -> Undefined:
+        """What a row without an allowed place gives (E6004)."""
+        kept = [self.names[axis] for axis in self.rows.kept]
+        where = position_text(kept, [self.sizes[axis] for axis in self.rows.kept], at)
+        return EmptyRow(self.site, f"has a row{where and ' ' + where} in which the mask allows no position")
+
+
+class EmptyRow(Undefined):
+    """A masked row without an allowed position: refused with a code of its own, E6004."""
+
+    __slots__ = ()
+
+
+def _within(row: Flat, allowed: Flat | None) -> tuple[Flat, Undefined | None]:
+    """The row's elements at allowed places, and an undefined place of the mask, if there is one."""
+    if allowed is None:
+        return row, None
+    undefined = next((place for place in allowed if isinstance(place, Undefined)), None)
+    if undefined is not None:
+        return [], undefined
+    return [element for element, place in zip(row, allowed, strict=True) if place], None
+
+
+def plan_softmax(task: Task) -> Compute:
+    """softmax"""
+    masked = MaskedRows(task, 1)
+    site = task.site
+
+    def one(run: Run, at: int, row: Flat, allowed: Flat | None) -> Flat:
+        within, undefined = _within(row, allowed)
+        if undefined is not None or (allowed is not None and not within):
+            return [undefined or masked.empty(at)] * len(row)
+        if not row:
+            return row
+        exponentials = [element.exp() for element in distances(run, within)[1]]
+        total = total_of(exponentials)
+        if not run.certify and isinstance(total, arb):
+            total = total.mid()
+        shares = quotients(run, site, exponentials, [total] * len(exponentials))
+        if allowed is None:
+            return shares
+        rest = iter(shares)
+        return [next(rest) if place else arb(0) for place in allowed]
+
+    def compute(frame: Frame, x: Reals, mask: Flat | None = None) -> Reals:
+        rows = [one(frame.run, at, row, allowed) for at, row, allowed in masked.of(x, mask)]
+        return frame.run.reals(masked.rows.back(rows))
+
+    return compute
+
+
+def plan_log_softmax(task: Task) -> Compute:
+    """log_softmax"""
+    masked = MaskedRows(task, 1)
+    site = task.site
+
+    def one(run: Run, at: int, row: Flat, allowed: Flat | None) -> Flat:
+        within, undefined = _within(row, allowed)
+        if undefined is not None or (allowed is not None and not within):
+            return [undefined or masked.empty(at)] * len(row)
+        if not row:
+            return row
+        whole = log_sum(run, within)
+        if allowed is None:
+            return [element - whole for element in row]
+        refused = Undefined(site, "is the logarithm of a probability that the mask makes 0")
+        return [element - whole if place else refused for element, place in zip(row, allowed, strict=True)]
+
+    def compute(frame: Frame, x: Reals, mask: Flat | None = None) -> Reals:
+        rows = [one(frame.run, at, row, allowed) for at, row, allowed in masked.of(x, mask)]
+        return frame.run.reals(masked.rows.back(rows))
+
+    return compute
+
+
+def plan_cross_entropy(task: Task) -> Compute:
+    """cross_entropy: logsumexp(row) − row[target]."""
+    masked = MaskedRows(task, 2)
+    site = task.site
+    logits = task.tensor(0)
+    kept = tuple(logits.axes[axis] for axis in masked.rows.kept)
+    named = Tensor("real", kept)
+    places = align([named.axes, task.tensor(1).axes]).places[1]
+    spread = repeated(named.sizes, places)
+
+    def one(run: Run, at: int, row: Flat, allowed: Flat | None, target: Any) -> Element:
+        within, undefined = _within(row, allowed)
+        for found in (undefined, target):
+            if isinstance(found, Undefined):
+                return found
+        if not within:
+            return masked.empty(at)
+        if allowed is not None and not allowed[target]:
+            return Undefined(site, "is the entropy of a target that the mask refuses", at)
+        return log_sum(run, within) - row[target]
+
+    def compute(frame: Frame, x: Reals, targets: Flat, mask: Flat | None = None) -> Reals:
+        wanted = pick(spread, targets)
+        rows = zip(masked.of(x, mask), wanted, strict=True)
+        return frame.run.reals([one(frame.run, at, row, places, target) for (at, row, places), target in rows])
+
+    return compute
+
+
+PLANNERS: dict[str, Callable[[Task], Compute]] = {
+    "sum": plan_total,
+    "mean": plan_total,
+    "prod": plan_product,
+    "max": plan_extreme,
+    "min": plan_extreme,
+    "argmax": plan_position,
+    "argmin": plan_position,
+    "any": plan_logic,
+    "all": plan_logic,
+    "cumsum": plan_cumsum,
+    "total": plan_tree_total,
+    "logsumexp": plan_logsumexp,
+    "softmax": plan_softmax,
+    "log_softmax": plan_log_softmax,
+    "cross_entropy": plan_cross_entropy,
+}
