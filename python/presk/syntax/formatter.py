@@ -17,8 +17,19 @@ from presk.syntax.expressions import LEVELS
 from presk.syntax.lexer import DECLARATION_WORDS
 from presk.syntax.parser import read
 from presk.text.diagnostics import PreskError
-from presk.text.lexer import END, match_brackets
-from presk.text.printer import Choice, Doc, Group, HardLine, Line, Nest, OwnLineComment, TrailingComment, group, render
+from presk.text.lexer import END, Comment, Token, match_brackets
+from presk.text.printer import (
+    Choice,
+    Doc,
+    HardLine,
+    Line,
+    Nest,
+    OwnLineComment,
+    TrailingComment,
+    group,
+    render,
+    split_comments,
+)
 from presk.text.spans import Source
 
 WIDTH = 128
@@ -35,7 +46,7 @@ _COMMA_LEVEL = 0
 
 
 def format_source(source: Source) -> str:
-    """The text in canonical layout. Formatting it again changes nothing. Raises a PreskError where it does not parse."""
+    """The text in canonical layout, which formatting again leaves alone. Raises a PreskError where it does not parse."""
     result, found = read(source)
     if found or result is None:
         raise PreskError(found)
@@ -43,15 +54,35 @@ def format_source(source: Source) -> str:
 
 
 class _Layout:
-    """The document of one parsed file. Token ranges are half open."""
+    """The document of one parsed file. Token ranges are half open.
+
+    The `;`s are left out from the start: `starts` tells where statements begin, and the comments around a `;` count as
+    those between its neighbours.
+    """
 
     def __init__(self, reader: DeclarationReader) -> None:
-        self.tokens = reader.tokens
-        self.comments = reader.comments
-        self.blank_before = reader.blank_before
-        self.braces = reader.braces
-        self.starts = reader.starts
-        self.pairs = match_brackets(reader.source, reader.tokens)
+        self.tokens: list[Token] = []
+        self.comments: dict[int, list[Comment]] = {}
+        self.blank_before: set[int] = set()
+        self.braces: dict[int, str] = {}
+        self.starts: set[int] = set()
+        line_break = False
+        for index, token in enumerate(reader.tokens):
+            place = len(self.tokens)
+            self.comments.setdefault(place, []).extend(reader.comments.get(index, ()))
+            line_break = line_break or token.line_break
+            if index in reader.blank_before:
+                self.blank_before.add(place)
+            if token.kind == ";":
+                continue
+            if index in reader.braces:
+                self.braces[place] = reader.braces[index]
+            if index in reader.starts:
+                self.starts.add(place)
+            self.tokens.append(token._replace(line_break=line_break))
+            line_break = False
+        self.comments[0] = [comment._replace(own_line=True) for comment in self.comments[0]]
+        self.pairs = match_brackets(reader.source, self.tokens)
 
     def file(self) -> Doc:
         end = len(self.tokens) - 1
@@ -65,15 +96,10 @@ class _Layout:
         lines = self._lines(begin, end)
         keys = self._key_widths(lines) if align else {}
         for line in lines:
-            first = line[0][0]
-            out.extend(self._separator(first, bool(out)))
+            out.extend(self._separator(line[0][0], bool(out)))
             statements = [self._statement(start, stop, keys.get(start, 0)) for start, stop in line]
             out.append(_joined(statements))
-        last = [comment for comment in self.comments.get(end, ()) if comment.own_line]
-        for comment in last:
-            if out:
-                out.append(HardLine(comment.blank_before))
-            out.append(comment.text.rstrip())
+        out.extend(self._comment_lines(end, bool(out)))
         return out
 
     def _lines(self, begin: int, end: int) -> list[list[tuple[int, int]]]:
@@ -90,40 +116,35 @@ class _Layout:
         return lines
 
     def _end_of_statement(self, start: int, end: int) -> int:
-        """The index behind a statement and the `;`s that follow it."""
         index = start
-        while index < end:
-            kind = self.tokens[index].kind
-            if index > start and index in self.starts:
-                break
-            index = self.pairs[index] + 1 if kind in _OPENERS else index + 1
+        while index < end and (index == start or index not in self.starts):
+            index = self._behind(index)
         return index
 
     def _separator(self, first: int, inside: bool) -> Iterator[Doc]:
         """What stands before a statement: the end of the line before, and the comments that lead it."""
-        leading = [comment for comment in self.comments.get(first, ()) if comment.own_line]
-        for comment in leading:
-            if inside:
-                yield HardLine(comment.blank_before)
-            yield comment.text.rstrip()
-            inside = True
-        if inside:
+        leading = list(self._comment_lines(first, inside))
+        yield from leading
+        if inside or leading:
             yield HardLine(first in self.blank_before)
 
-    def _statement(self, start: int, end: int, key_width: int) -> Doc:
-        """A statement; its leading comments are printed by `_separator`, its `;` is dropped."""
-        silent: list[Doc] = []
-        while end > start and self.tokens[end - 1].kind == ";":
-            end -= 1
-            silent[:0] = self._around(end, "")
-        if end == start:
-            return silent
+    def _comment_lines(self, index: int, inside: bool) -> Iterator[Doc]:
+        """The comments before a token that have a line of their own."""
+        for comment in self.comments.get(index, ()):
+            if comment.own_line:
+                if inside:
+                    yield HardLine(comment.blank_before)
+                yield comment.text.rstrip()
+                inside = True
+
+    def _statement(self, start: int, end: int, key_width: int = 0) -> Doc:
+        """A statement; the comments before it are printed by `_separator`."""
         if self.tokens[start].kind == "fn":
-            return [self._function(start, end), silent]
+            return self._function(start, end)
         if key_width:
             padding = " " * (key_width - len(self.tokens[start].text))
-            return [self._token(start, lead=False), padding, " ", self._run(start + 1, end), silent]
-        return [self._run(start, end, lead=False), silent]
+            return [self._token(start, lead=False), padding, " ", self._run(start + 1, end)]
+        return self._run(start, end, lead=False)
 
     def _function(self, start: int, end: int) -> Doc:
         """A function: where its head is too long for a line, its parameters are broken before its result is."""
@@ -132,10 +153,11 @@ class _Layout:
         body = behind
         while self.braces.get(body) != "block":
             body = self._behind(body)
-        head: list[Doc] = [self._run(start, opened, lead=False), self._bracket(opened, lead=True).content]
+        bracket, comments = split_comments(self._open_bracket(opened, lead=True))
+        head: list[Doc] = [self._run(start, opened, lead=False), bracket]
         if body > behind:
             head.extend((" ", self._run(behind, body)))
-        return [group(*head), " ", self._block(body)]
+        return [group(*head, *comments), " ", self._block(body)]
 
     def _key_widths(self, lines: list[list[tuple[int, int]]]) -> dict[int, int]:
         """For the keys of a train block, the width of the longest in the same paragraph."""
@@ -154,13 +176,12 @@ class _Layout:
 
     def _block(self, opened: int) -> Doc:
         close = self.pairs[opened]
-        inside = range(opened + 1, close)
         own_line = any(comment.own_line for comment in self.comments.get(close, ()))
-        if not inside and not own_line:
+        if close == opened + 1 and not own_line:
             return [self._token(opened), self._token(close)]
         starts = [start for line in self._lines(opened + 1, close) for start, _ in line]
         if not any(self.tokens[index].line_break for index in (*starts, close)):
-            statements = [self._statement(start, self._end_of_statement(start, close), 0) for start in starts]
+            statements = [self._statement(start, self._end_of_statement(start, close)) for start in starts]
             return group(self._token(opened), Nest([Line(" "), _joined(statements)]), Line(" "), self._token(close))
         body = self._statements(opened + 1, close, align=self.braces[opened] == "train")
         return [self._token(opened), Nest([HardLine(), body]), HardLine(), self._token(close, lead=False)]
@@ -170,25 +191,34 @@ class _Layout:
     def _run(self, begin: int, end: int, lead: bool = True) -> Doc:
         """Tokens of one statement or item, brackets whole: words of structure with expressions between them."""
         out: list[Doc] = []
+        waiting: list[TrailingComment] = []
         index = begin
         while index < end:
             stop = index
             while stop < end and not self._is_structure(stop):
                 stop = self._behind(stop)
             if stop > index:
-                content = self._expression(index, stop, lead or index > begin)
-                out.append(group(Nest(content)) if any(self._operators(index, stop)) else content)
+                part = self._expression(index, stop, lead or index > begin)
+                part = group(Nest(part)) if any(self._operators(index, stop)) else part
             else:
                 stop = self._behind(index)
-                out.append(self._element(index, lead or index > begin))
+                part = self._element(index, lead or index > begin)
+            if self._is_block(index):
+                out.extend(waiting)
+                waiting.clear()
+            kept, comments = split_comments([part])
+            out.extend(kept)
+            waiting.extend(comments)
             if stop < end and self._spaced(stop - 1, stop):
                 out.append(" ")
             index = stop
-        return out
+        return [*out, *waiting]
 
     def _is_structure(self, index: int) -> bool:
-        kind = self.tokens[index].kind
-        return kind in _STRUCTURE or (kind == "{" and self.braces[index] in ("block", "train"))
+        return self.tokens[index].kind in _STRUCTURE or self._is_block(index)
+
+    def _is_block(self, index: int) -> bool:
+        return self.tokens[index].kind == "{" and self.braces[index] in ("block", "train")
 
     def _behind(self, index: int) -> int:
         """The index behind a token, or behind the bracket it opens."""
@@ -224,24 +254,31 @@ class _Layout:
 
     def _operand(self, begin: int, end: int, lead: bool) -> Doc:
         out: list[Doc] = []
+        waiting: list[TrailingComment] = []
         index = begin
         while index < end:
-            out.append(self._element(index, lead or index > begin))
+            kept, comments = split_comments([self._element(index, lead or index > begin)])
+            out.extend(kept)
+            waiting.extend(comments)
             index = self._behind(index)
             if index < end and self._spaced(index - 1, index):
                 out.append(" ")
-        return out
+        return [*out, *waiting]
 
     def _element(self, index: int, lead: bool) -> Doc:
         """A token, or a whole bracket."""
         kind = self.tokens[index].kind
-        if kind == "{" and self.braces[index] in ("block", "train"):
+        if self._is_block(index):
             return self._block(index)
         if kind in _OPENERS:
             return self._bracket(index, lead)
         return self._token(index, lead)
 
-    def _bracket(self, opened: int, lead: bool) -> Group:
+    def _bracket(self, opened: int, lead: bool) -> Doc:
+        return group(self._open_bracket(opened, lead))
+
+    def _open_bracket(self, opened: int, lead: bool) -> list[Doc]:
+        """A bracket whose lines belong to the group around it."""
         close = self.pairs[opened]
         items: list[tuple[int, int]] = []
         start = index = opened + 1
@@ -262,8 +299,8 @@ class _Layout:
         body.extend(self._last_comma(opened, len(items), close - 1 if trailing else None))
         body.extend(self._leading(close))
         if not items:
-            return group(self._token(opened, lead), Nest(body[1:]), self._token(close, lead=False))
-        return group(self._token(opened, lead), Nest(body), Line(pad), self._token(close, lead=False))
+            return [self._token(opened, lead), Nest(body[1:]), self._token(close, lead=False)]
+        return [self._token(opened, lead), Nest(body), Line(pad), self._token(close, lead=False)]
 
     def _last_comma(self, opened: int, count: int, written: int | None) -> list[Doc]:
         """The comma after the last item: of a tuple of one always, else where each item has a line of its own."""
@@ -308,7 +345,7 @@ class _Layout:
     def _spaced(self, left: int, right: int) -> bool:
         """Whether a blank stands between two neighbours."""
         before, after = self.tokens[left].kind, self.tokens[right].kind
-        if after in (",", ";", ":", ".", "index") or before == ".":
+        if after in (",", ":", ".", "index") or before == ".":
             return False
         if after == "(":
             return before not in _OPERANDS and before not in ("map", "fn")

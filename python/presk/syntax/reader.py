@@ -134,9 +134,13 @@ class Reader(Cursor):
 
     def doc(self, index: int) -> str:
         """The doc comment before the token `index`: its `##` lines that have a line of their own."""
+        first = index
+        while first > 0 and self.tokens[first - 1].kind == ";" and self.tokens[first - 1].line_break:
+            first -= 1
         lines = [
             comment.text[2:].removeprefix(" ").rstrip()
-            for comment in self.comments.get(index, ())
+            for place in range(first, index + 1)
+            for comment in self.comments.get(place, ())
             if comment.own_line and comment.text.startswith("##") and not comment.text.startswith("###")
         ]
         return "\n".join(lines)

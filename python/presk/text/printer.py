@@ -76,9 +76,39 @@ class Group:
 Doc: TypeAlias = Union[str, Sequence["Doc"], Line, HardLine, Choice, TrailingComment, OwnLineComment, Nest, Group]
 
 
-def group(*content: Doc) -> Group:
-    """A group of these documents in a row."""
-    return Group(content, _never_flat(content))
+def group(*content: Doc) -> Doc:
+    """A group of these documents in a row.
+
+    A trailing comment inside keeps it from being flat, but not one at its very end, which stands behind the group.
+    """
+    kept, comments = split_comments(content)
+    made = Group(kept, _never_flat(kept))
+    return [made, *comments] if comments else made
+
+
+def split_comments(content: Sequence[Doc]) -> tuple[list[Doc], list[TrailingComment]]:
+    """The documents of a row without the trailing comments at its very end, and these."""
+    kept = list(content)
+    comments: list[TrailingComment] = []
+    while kept:
+        last = kept.pop()
+        if isinstance(last, TrailingComment):
+            comments.insert(0, last)
+            continue
+        if isinstance(last, list | tuple):
+            inner, more = split_comments(last)
+            comments[:0] = more
+            if not inner:
+                continue
+            last = inner
+        elif isinstance(last, Nest) and isinstance(last.content, list | tuple):
+            inner, more = split_comments(last.content)
+            comments[:0] = more
+            last = Nest(inner)
+        if last != "":
+            kept.append(last)
+            break
+    return kept, comments
 
 
 def _never_flat(doc: Doc) -> bool:
@@ -157,10 +187,8 @@ class _Renderer:
 
     def _end_line(self, indent: int) -> None:
         self.line_due = False
-        first, *others = self.comments or [""]
+        self.lines.append(("".join(self.parts).rstrip(), " ".join(self.comments)))
         self.comments = []
-        self.lines.append(("".join(self.parts).rstrip(), first))
-        self.lines.extend((" " * indent + other, "") for other in others)
         self.parts = []
         self.indent = self.column = indent
 
