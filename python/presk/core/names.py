@@ -10,7 +10,7 @@ import re
 
 WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*", re.ASCII)
 PATH = re.compile(r"[A-Za-z_][A-Za-z0-9_]*(~\d+)?(\.[A-Za-z0-9_]+(~\d+)?)*", re.ASCII)
-_PLAIN = re.compile(r"[A-Za-z0-9_.@=, *~]", re.ASCII)
+_PLAIN = re.compile(r"[A-Za-z0-9_.@=, *~']", re.ASCII)
 _GROUPED = re.compile(r"[^\n%{}\[\]]")
 
 

@@ -86,3 +86,17 @@ def with_operands(value: Expression, change: Change) -> Expression:
 
 def _changed(source: Source, change: Change) -> Source:
     return Each(change(source.operand), source.axis) if isinstance(source, Each) else source
+
+
+def calls_in(body: Body) -> set[str]:
+    """The names of the functions a body calls, in inner bodies too."""
+    found: set[str] = set()
+    for let in body.lets:
+        match let.value:
+            case Call(function):
+                found.add(function)
+            case Loop(body=inner) | MapTrees(body=inner):
+                found |= calls_in(inner)
+            case _:
+                continue
+    return found

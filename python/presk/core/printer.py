@@ -162,10 +162,8 @@ class _Lines:
         match source:
             case Count(start):
                 return f"{start}..{start + trips}"
-            case Each(operand, None):
-                return show_operand(operand)
             case Each(operand, axis):
-                return f"{show_operand(operand)}[{self.axis(operand, axis)}]"
+                return show_operand(operand) + ("" if axis is None else f"[{self.axis(operand, axis)}]")
 
     def declared(self, parameter: Parameter) -> str:
         return f"%{parameter.number}{self.name(parameter.name)} : {show(parameter.type)}"
@@ -213,21 +211,19 @@ class _Lines:
         return f"{apply.primitive}{_brackets(attributes)}({', '.join(operands)})"
 
     def attribute(self, apply: Apply, keyword: Keyword, value: Attribute) -> str:
-        match value:
-            case None:
-                return "*"
-            case bool():
-                return "true" if value else "false"
-            case int():
-                return self.axis(apply.operands[keyword.of], value) if keyword.kind == "axis" else str(value)
-            case str():
-                return value
-            case constants.Rational() | constants.Symbolic() | constants.Apply():
-                return constants.show(value)
-            case _:
-                indices = [each for each in value if isinstance(each, int)]
-                shown = ", ".join(self.axis(apply.operands[keyword.of], each) for each in indices)
-                return shown if len(indices) == 1 else f"({shown})"
+        if value is None:
+            return "*"
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        if isinstance(value, int):
+            return self.axis(apply.operands[keyword.of], value) if keyword.kind == "axis" else str(value)
+        if isinstance(value, str):
+            return value
+        if not isinstance(value, tuple):
+            return constants.show(value)
+        indices = [each for each in value if isinstance(each, int)]
+        shown = ", ".join(self.axis(apply.operands[keyword.of], each) for each in indices)
+        return shown if len(indices) == 1 else f"({shown})"
 
     def axis(self, operand: Operand, index: int) -> str:
         """An axis by its name, or by its position where it has none."""

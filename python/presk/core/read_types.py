@@ -42,7 +42,7 @@ LEXICON = Lexicon(
           | (?P<path>(?:\.(?:[A-Za-z_][A-Za-z0-9_]*|\d+))+)
           | (?P<number>\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)
           | (?P<name>[A-Za-z_][A-Za-z0-9_]*)
-          | (?P<operator>\.\.|->|[()\[\]{}<=:;,@*/+~-])
+          | (?P<operator>\.\.|->|[()\[\]{}<=:;,@*/+~'-])
           | (?P<bad_character>[^ \t\r\n])
         )""",
         re.VERBOSE | re.ASCII,
