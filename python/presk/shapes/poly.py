@@ -293,7 +293,7 @@ def _normal(terms: Mapping[Monomial, Fraction]) -> Poly:
         left = power
         while left and (quotient := _divided(reduced, value)) is not None:
             reduced, left = quotient, left - 1
-        below = _multiply(below, ((Sum(value), -left),))
+        below = _multiply(below, _monomial({Sum(value): -left}))
     return _limited(Poly({_multiply(monomial, below): factor for monomial, factor in reduced.terms}))
 
 
@@ -304,7 +304,7 @@ def _content(size: Poly) -> tuple[Monomial, Poly]:
     for powers in others:
         for atom in {**common, **powers}:
             common[atom] = min(common.get(atom, 0), powers.get(atom, 0))
-    content = _multiply(tuple((atom, power) for atom, power in common.items() if power), ())
+    content = _monomial(common)
     inverse = tuple((atom, -power) for atom, power in content)
     return content, Poly({_multiply(monomial, inverse): factor for monomial, factor in size.terms})
 
@@ -323,7 +323,7 @@ def _divided(numerator: Poly, divisor: Poly) -> Poly | None:
         if any(power < 0 for power in step) or len(quotient) > TERMS_LIMIT:
             return None
         factor = rest[highest] / below[leading]
-        quotient[_multiply(content, tuple((a, p) for a, p in zip(atoms, step, strict=True) if p))] = factor
+        quotient[_multiply(content, _monomial(dict(zip(atoms, step, strict=True))))] = factor
         for exponents, each in below.items():
             target = tuple(a + b for a, b in zip(exponents, step, strict=True))
             value = rest.get(target, Fraction(0)) - factor * each
@@ -367,6 +367,10 @@ def _multiply(left: Monomial, right: Monomial) -> Monomial:
     powers: dict[Atom, int] = dict(left)
     for atom, power in right:
         powers[atom] = powers.get(atom, 0) + power
+    return _monomial(powers)
+
+
+def _monomial(powers: Mapping[Atom, int]) -> Monomial:
     return tuple(sorted(((atom, power) for atom, power in powers.items() if power), key=_atom_order))
 
 
