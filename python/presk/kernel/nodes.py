@@ -1,7 +1,7 @@
 """PSK-Kernel's nodes: one loop nest over row-major buffers, specialised to sizes and types.
 
 Frozen data without behaviour. `printer` writes them as kernel text, `reader` is its inverse, the lowering makes them;
-the one verifier is the Rust side's, which reads the text. docs/kernels.md has the grammar and every operation's meaning.
+the one verifier is the Rust side's, which reads the text. docs/kernels.md has the grammar and what operations mean.
 
 What kind a value is follows from the node: variables say it in their letter (`i` loop counters and `n` integers, `s`
 reals, `b` truth values, `v` vectors), loads in their buffer's element, constants in their class. A node with

@@ -3,7 +3,7 @@
 /// Bytes of kernel text.
 pub const TEXT_BYTES: usize = 8 << 20;
 /// Depth of blocks and expressions together, from the kernel's own block on.
-pub const NESTING: usize = 200;
+pub const NESTING: usize = 128;
 /// Inputs, outputs and scratch buffers of one kernel, each.
 pub const BUFFERS: usize = 1024;
 /// Axes of a buffer.

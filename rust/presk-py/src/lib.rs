@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 mod draw;
 mod elementary;
+mod kernel;
 
 #[pymodule]
 mod _native {
@@ -16,6 +17,9 @@ mod _native {
     use super::draw::{derive_key, fill_bits, fill_normal, fill_uniform, shuffle};
     #[pymodule_export]
     use super::elementary::{apply_f32, apply_f64, power_f32, power_f64};
+
+    #[pymodule_export]
+    use super::kernel::{KernelError, KernelProgram, kernel_lanes, parallel_depths, verify_kernels};
 
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python's name for it")]

@@ -62,4 +62,73 @@ CODES: dict[str, Code] = {
         "stand before their use, sources of a loop agree, a result fits its stated type. docs/core.md lists them.",
         "fn f(%0 : real[3]) -> real[4] { %0 }",
     ),
+    "E9201": Code(
+        "kernel text that doesn't follow the grammar",
+        "Kernel text is what `presk dump --stage kernel` prints, and what the kernel reader takes; its grammar is in "
+        "docs/kernels.md. What stands at the caret has no place there.",
+        "kernel copy (%0 : f32[2]) -> %1 : f32[2] {\n  for i0 in 0..2 {\n    %1[i0] := %0[i0]\n  }\n}",
+    ),
+    "E9202": Code(
+        "a kernel's value or buffer of the wrong type",
+        "Each place in kernel text wants a real, an integer, a truth value or a vector, and a buffer of its kind. "
+        "Variables "
+        "say their kind in their letter: `s0` is a real, `n0` and `i0` are integers, `b0` is a truth value, `v0` a "
+        "vector.",
+        "kernel copy (%0 : f32[2]) -> %1 : f32[2] {\n  for i0 in 0..2 {\n    %1[i0] = i0\n  }\n}",
+    ),
+    "E9203": Code(
+        "a kernel's index that isn't proven to lie within its axis",
+        "Every index of every access must be provably inside: from the ranges of loop counters, of integer variables "
+        "(all "
+        "their assignments together) and of `i64<V` elements, through + - * // % min max abs and select. An index "
+        "that is "
+        "right for another reason is clamped: `max(0, min(n0, 7))`.",
+        "kernel shift (%0 : f32[2]) -> %1 : f32[2] {\n  for i0 in 0..2 {\n    %1[i0] = %0[(i0 + 1)]\n  }\n}",
+    ),
+    "E9204": Code(
+        "a kernel's variable that may be read before it is assigned",
+        "A variable is read where it was assigned before on every path: earlier in the same block or a block around "
+        "it, or in "
+        "a loop before that has a round. Assignments under an `if` don't count after it. A counter is known in its "
+        "loop alone, "
+        "and a loop within takes another one.",
+        "kernel late () -> %0 : f32[2] {\n  for i0 in 0..2 {\n    %0[i0] = s0\n    s0 = 1\n  }\n}",
+    ),
+    "E9205": Code(
+        "a kernel's shared buffer that may be read too late",
+        "`%1 in %0` lets an output overwrite an input. Then the input is read only at the element about to be "
+        "stored: each "
+        "load stands before a store at the same index in its block, and no element is stored twice.",
+        "kernel flip (%0 : f32[2]) -> %1 in %0 : f32[2] {\n  for i0 in 0..2 {\n    %1[i0] = %0[(1 - i0)]\n  }\n}",
+    ),
+    "E9206": Code(
+        "a kernel larger than presk takes",
+        "Text, nesting, the number and size of buffers, scratch memory, and the rounds of nested loops are bounded; "
+        "the bounds "
+        "are in docs/kernels.md. What presk lowers stays far below them.",
+        "kernel vast () -> %0 : f32[1000000000, 1000000000] {\n}",
+    ),
+    "E9207": Code(
+        "arrays that aren't those a kernel declares",
+        "A kernel runs on as many buffers as it declares, of exactly their bytes, contiguous, and an output apart "
+        "from all "
+        "others. A quantised input is two: integers, then scales. An input whose buffer an output shares is given "
+        "empty.",
+        "Program(text).run([array], [array])",
+    ),
+    "E9208": Code(
+        "an element that a kernel reads or leaves unwritten",
+        "Under its shadow map the kernel interpreter notes which elements of outputs and scratch were written. One "
+        "is read "
+        "before it was, or an output has an element that never is. A kernel that presk lowered doing so is a fault "
+        "of presk's.",
+        "kernel half () -> %0 : f32[2] {\n  %0[0] = 1\n}",
+    ),
+    "E9209": Code(
+        "an integer outside of its buffer's bound",
+        "Elements of an `i64<V` buffer are 0 … V − 1. A store of an integer must be proven to be; an element of an "
+        "input that "
+        "isn't stops the run.",
+        "kernel count () -> %0 : f32[1], %1 : i64<2[1] {\n  %0[0] = 0\n  %1[0] = 2\n}",
+    ),
 }
