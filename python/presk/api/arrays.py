@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
+from presk.exact.values import ExactArray
 from presk.run import trees
 from presk.text.diagnostics import PreskError, fail
 
@@ -26,27 +30,45 @@ Give = Callable[[Any], Any]
 """Turns a NumPy array into an array of a library."""
 
 
-def incoming(path: str, tree: object) -> tuple[Any, Give | None]:
-    """The tree with every foreign array as a NumPy view; and what gives arrays back in the first one's library.
+@dataclass(frozen=True, slots=True)
+class Incoming:
+    """An argument as presk takes it, and what gives arrays back in the library of its first array.
 
-    None where no leaf is an array of a library, or the first is NumPy's. `path` is the argument's name. E6032 for an
-    array that can't be read where it is, E6031 for a tree that is none.
+    `has_arrays`: there is an array of some library. `give` is None where the first is NumPy's.
     """
-    give: list[Give | None] = []
 
-    def enter(names: trees.Path, leaf: Any) -> Any:
-        kind: type = type(leaf)
-        if issubclass(kind, np.ndarray):
-            give.append(None)
-            return leaf
-        if issubclass(kind, np.generic) or not hasattr(leaf, "__dlpack__"):
-            return leaf
-        give.append(_giver(leaf))
-        return _view(".".join((path, *names)), leaf)
+    tree: Any
+    has_arrays: bool
+    give: Give | None
 
-    entered = [(names, enter(names, leaf)) for names, leaf in trees.leaves(tree)]
-    replaced = iter([leaf for _, leaf in entered])
-    return trees.map_leaves(tree, lambda _: next(replaced)), (give[0] if give else None)
+
+def incoming(path: str, tree: object) -> Incoming:
+    """The tree with every leaf as a NumPy array or an ExactArray; foreign arrays become views of the same memory.
+
+    `path` is the argument's name. E6032 for an array that can't be read where it is, E6031 for a tree that is none,
+    E6001 for a leaf that is no array.
+    """
+    given = list(trees.leaves(tree))
+    arrays: list[Any] = [leaf for _, leaf in given if hasattr(leaf, "__dlpack__")]
+    entered = iter([_leaf(".".join((path, *names)), leaf) for names, leaf in given])
+    taken = trees.map_leaves(tree, lambda _: next(entered))
+    return Incoming(taken, bool(arrays), _giver(arrays[0]) if arrays else None)
+
+
+def _leaf(name: str, leaf: Any) -> Any:
+    kind = cast(type, type(leaf))
+    if issubclass(kind, np.ma.MaskedArray):
+        raise fail("E6032", f"`{name}` is a masked array, whose mask presk would lose", hint="pass `array.filled(…)`")
+    if issubclass(kind, (np.ndarray, ExactArray)):
+        return leaf
+    if hasattr(leaf, "__dlpack__") and not issubclass(kind, np.generic):
+        return _view(name, leaf)
+    if isinstance(leaf, Decimal):
+        return np.asarray(Fraction(leaf) if leaf.is_finite() else float(leaf))
+    try:
+        return np.asarray(leaf)
+    except (ValueError, TypeError, OverflowError, RecursionError) as error:
+        raise fail("E6001", f"`{name}` is no array: {' '.join(str(error).split())}") from None
 
 
 def _view(name: str, array: Any) -> Any:
@@ -88,6 +110,8 @@ def _library(array: Any) -> ModuleType:
 
 
 def _giver(array: Any) -> Give | None:
+    if isinstance(array, np.ndarray):
+        return None
     library = _library(array)
     make = getattr(library, "from_dlpack", None)
     if make is None:

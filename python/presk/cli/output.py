@@ -17,6 +17,7 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from presk.exact.values import ExactArray
 from presk.run import array_files, trees
 from presk.shapes import types
 from presk.shapes.types import Type
@@ -39,7 +40,7 @@ def content(path: Path) -> Mapping[str, Array]:
 
 def is_exact(leaf: object) -> bool:
     """Whether a leaf of a result is an array of exact numbers."""
-    return hasattr(leaf, "mid")
+    return isinstance(leaf, ExactArray)
 
 
 def as_text(result: object, of: Type, bits: int) -> str:
@@ -68,7 +69,7 @@ def worst_radius(leaf: Any) -> str | None:
     """The greatest proof radius of an exact array, to two digits rounded up; None where none is kept."""
     import mpmath
 
-    if getattr(leaf, "radius", None) is None:
+    if not leaf.certified:
         return None
     radii = np.asarray(leaf.radius, dtype=object).ravel()
     greatest = max(radii, default=mpmath.mpf(0))
@@ -98,7 +99,7 @@ def _array_json(leaf: Any, of: types.Tensor, bits: int) -> dict[str, object]:
         "values": _nested(mid, partial(_digits, digits=digits)),
         "hex": _nested(array, _hex),
     }
-    if getattr(leaf, "radius", None) is not None:
+    if leaf.certified:
         exact["radius"] = _nested(np.asarray(leaf.radius, dtype=object), partial(_digits, digits=5))
     return head | exact
 

@@ -39,10 +39,10 @@ class Difference:
 
 
 def hash_arrays(arrays: Mapping[str, Array]) -> str:
-    """`sha256:…` over names, types, shapes and elements, in the order given.
+    r"""`sha256:…` over names, types, shapes and elements, in the order given.
 
-    Hashed is `presk-bits-1\\0`, then for each array the length (u32, little endian) of a head, the head
-    `name\\0type\\0extents,by,comma\\0`, and the elements, row-major and little endian.
+    Hashed is `presk-bits-1\0`, then for each array the length (u32, little endian) of a head, the head
+    `name\0type\0extents,by,comma\0`, and the elements, row-major and little endian.
     """
     digest = hashlib.sha256(b"presk-bits-1\0")
     for name, array in arrays.items():

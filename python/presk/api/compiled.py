@@ -1,0 +1,213 @@
+"""Compiled entries: what `presk.compile` gives and users call.
+
+A `Compiled` is an entry with the settings it is computed under; it is specialized per shapes of its arguments.
+`Bound` is one with its leading arguments fixed.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from presk.api.program import Entry, find_entry
+from presk.api.signature import DataParameter
+from presk.api.specialize import CacheInfo, Settings, Specialization, Specializer, default_value
+from presk.core.nodes import Program as Core
+from presk.realization.model import Plan, Realization, read_plan, read_realization
+from presk.run import registry, trees
+from presk.run.backend import Executable
+from presk.run.initial import draw_parameters
+from presk.run.synthesis import synthesize
+from presk.shapes.types import ModuleOf, Type
+from presk.text.diagnostics import fail
+
+
+class Compiled:
+    """An entry ready to be called: `f(params, x)`. Made by `presk.compile`; pickles with its program.
+
+    Arguments are given by place or by name: NumPy arrays, numbers, trees of them, or arrays of other libraries
+    through DLPack. A module's parameters are nested dicts. What comes back is of the library of the first array that
+    isn't a module's parameter; the exact reference gives ExactArray. Calls may be made from several threads.
+    """
+
+    def __init__(self, entry: Entry, settings: Settings) -> None:
+        self.entry = entry
+        self.settings = settings
+        self._specializer = Specializer(entry, settings)
+        self._signature = self._specializer.signature
+
+    def __reduce__(self) -> tuple[type[Compiled], tuple[Entry, Settings]]:
+        return type(self), (self.entry, self.settings)
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """The names of the entry's parameters, in order."""
+        return self._signature.names
+
+    def __call__(self, *args: Any, seed: int = 0, step: int = 0, row_offset: int = 0, **named: Any) -> Any:
+        """The entry's value.
+
+        `seed` and `step` decide every draw, `row_offset` is the number of the batch's first row. Raises PreskError:
+        E6034 for arguments that aren't the parameters', E6030 for trees, E6001 for shapes and types, E6002 for
+        indices, E6003 where the result isn't defined; E4001 where a size is in no argument and not in `dims`.
+        """
+        values, sizes, give = self._specializer.enter(self.parameters, args, named)
+        self._specializer.require(values)
+        made, fitted = self._specializer.specialize(values, sizes)
+        result = made.executable(*self._specializer.complete(fitted), seed=seed, step=step, row_offset=row_offset)
+        return result if give is None else trees.map_leaves(result, give)
+
+    def specialize(self, *args: Any, **named: Any) -> Specialization:
+        """What a call with these arguments would run, made now. Those that aren't needed for sizes may be left out."""
+        values, sizes, _ = self._specializer.enter(self.parameters, args, named)
+        return self._specializer.specialize(values, sizes)[0]
+
+    def core(self, *args: Any, **named: Any) -> Core:
+        """The entry's simplified Core at the sizes of these arguments and of `dims`; nothing is prepared to run."""
+        values, sizes, _ = self._specializer.enter(self.parameters, args, named)
+        return self._specializer.bind(self._specializer.match(values, sizes))
+
+    def bind(self, *args: Any, **named: Any) -> Bound:
+        """The entry with its first parameters fixed: their trees are held against the types now, and converted once.
+
+        Errors as for a call, as far as these arguments decide them; E6034 where they aren't the first.
+        """
+        values, sizes, _ = self._specializer.enter(self.parameters, args, named)
+        first = [each.name for each in self._signature.data][: len(values)]
+        if set(values) != set(first):
+            expected = ", ".join(f"`{name}`" for name in first)
+            raise fail("E6034", f"`{self.entry.name}` binds its first parameters, {expected}; others were given")
+        return Bound(self._specializer, self._specializer.match(values, sizes).values, sizes)
+
+    def init(self, seed: int = 0) -> Any:
+        """Initial parameters of the entry's module: a tree of f64 arrays, drawn from the module's initializers.
+
+        Where the entry takes several modules, {argument: tree}. E4022 where it takes none, E4001 where a module's sizes
+        are free: give them as `dims`.
+        """
+        modules = self._signature.modules()
+        if not modules:
+            hint = f"it takes {', '.join(self.parameters)}" if self.parameters else None
+            raise fail("E4022", f"`{self.entry.name}` takes no module, so there is nothing to draw", hint=hint)
+        dims = dict(self.settings.dims)
+        drawn = {each.name: self._draw(each, self._signature.bound_module(each, dims), seed) for each in modules}
+        return drawn if len(drawn) > 1 else drawn[modules[0].name]
+
+    def synthesize(self, *args: Any, seed: int = 0, **named: Any) -> dict[str, Any]:
+        """A value for every data parameter: those given, defaults, modules as `init` draws them, the rest made up.
+
+        The rule is in docs/cli.md. E4001 where sizes are missing.
+        """
+        values, sizes, _ = self._specializer.enter(self.parameters, args, named)
+        bound = self._specializer.bind(self._specializer.match(values, sizes))
+        kinds = {each.name: each.type for each in bound.entry.parameters}
+        return {
+            each.name: values[each.name] if each.name in values else self._made_up(each, kinds[each.name], seed)
+            for each in self._signature.data
+        }
+
+    def cache_info(self) -> CacheInfo:
+        """Hits, misses and number of the specializations kept."""
+        return self._specializer.cache_info()
+
+    def __repr__(self) -> str:
+        backend = self.settings.backend
+        how = f"{backend}, {self.settings.bits} bits" if backend == "interp" else f"{backend}, {self._realization}"
+        return f"<presk.Compiled {self.entry.name} ({how})>"
+
+    def _repr_html_(self) -> str:
+        info = self.cache_info()
+        return f"<code>{escape(repr(self))}</code> {info.currsize} specializations, {info.hits} hits"
+
+    @property
+    def _realization(self) -> str:
+        return self.settings.realization.name
+
+    def _made_up(self, parameter: DataParameter, of: Type, seed: int) -> Any:
+        if parameter.default is not None:
+            return default_value(parameter.default, self.settings.bits)
+        if parameter.module is not None and isinstance(of, ModuleOf):
+            return self._draw(parameter, of, seed)
+        return synthesize(parameter.name, of, seed)
+
+    def _draw(self, parameter: DataParameter, of: ModuleOf, seed: int) -> Any:
+        """Initial parameters of one of the entry's modules; paths begin with its name unless it is the first."""
+        first = self._signature.modules()[0].name == parameter.name
+        return draw_parameters(of, self._signature.initializers(of), seed, () if first else (parameter.name,))
+
+
+class Bound:
+    """A Compiled with its first arguments fixed. Made by `Compiled.bind`; called with the others."""
+
+    def __init__(self, specializer: Specializer, leading: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
+        self._specializer = specializer
+        self._leading = dict(leading)
+        self._sizes = dict(sizes)
+        self._executables: dict[Specialization, Executable] = {}
+
+    def __call__(self, *args: Any, seed: int = 0, step: int = 0, row_offset: int = 0, **named: Any) -> Any:
+        """The entry's value on the remaining arguments; errors as for a call of the Compiled."""
+        specializer = self._specializer
+        names = [name for name in specializer.signature.names if name not in self._leading | self._sizes]
+        rest, sizes, give = specializer.enter(names, args, named)
+        values = {**self._leading, **rest}
+        specializer.require(values)
+        made, fitted = specializer.specialize(values, {**self._sizes, **sizes})
+        executable = self._executables.get(made)
+        if executable is None:
+            executable = self._executables[made] = made.executable.bind(**self._leading)
+        others = specializer.complete(fitted)[len(self._leading) :]
+        result = executable(*others, seed=seed, step=step, row_offset=row_offset)
+        return result if give is None else trees.map_leaves(result, give)
+
+    def __repr__(self) -> str:
+        return f"<presk.Bound {self._specializer.entry.name} with {', '.join(self._leading)}>"
+
+
+def compile(
+    entry: Entry | str,
+    *,
+    realize: str | Realization = "f32",
+    backend: str | None = None,
+    plan: str | Plan = "auto",
+    bits: int = 256,
+    certify: bool = False,
+    dims: Mapping[str, int] | None = None,
+    threads: int | None = None,
+    training: bool = False,
+) -> Compiled:
+    """An entry ready to be called.
+
+    `entry` is `program["f"]` or `"path.psk:f"`. `realize` names the machine numbers (`f64`, `f32`, `bf16`, `f64+fma`,
+    `f32+fma`) and `plan` the loops (`auto`, `default`); the exact reference reads neither: it computes with real
+    numbers, to `bits` bits, and under `certify` with proven radii. `backend` is `interp`, `kernel`, `native` or
+    `llvm`; without one the fastest there is, which a note on stderr names once. `dims` gives sizes that can't be read
+    off the arguments. `threads` is the number of workers (the reference has one); `training` turns dropout on. Raises
+    PreskError.
+    """
+    if backend is None:
+        _note_default()
+    settings = Settings(
+        read_realization(realize) if isinstance(realize, str) else realize,
+        read_plan(plan) if isinstance(plan, str) else plan,
+        registry.fastest() if backend is None else backend,
+        bits,
+        certify,
+        tuple(sorted((dims or {}).items())),
+        threads,
+        training,
+    )
+    return Compiled(find_entry(entry), settings)
+
+
+_noted: set[str] = set()
+
+
+def _note_default() -> None:
+    """Says once which backend runs where none was chosen and the one meant to be the default isn't built."""
+    note = registry.default_note()
+    if note is not None and note not in _noted:
+        _noted.add(note)
+        sys.stderr.write(f"note: {note}\n")

@@ -1,0 +1,204 @@
+"""Specializing an entry: bound to the sizes of a call's arguments, prepared by a backend, and kept.
+
+A call is first looked up by the shapes and element types of its arrays alone; only where these are new are sizes
+solved and types matched, and only where the types are new is the entry bound and prepared. Called by `Compiled` and
+`Bound`.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, NamedTuple, TypeVar
+
+from presk.api.arrays import Give, incoming
+from presk.api.matching import Matched, fit, match
+from presk.api.program import Entry
+from presk.api.signature import EntrySignature
+from presk.core.bind import bind
+from presk.core.nodes import Program as Core
+from presk.exact.constants import ball_of_constant
+from presk.exact.values import ExactArray
+from presk.realization.model import Plan, Realization
+from presk.run import registry, trees
+from presk.run.backend import Entry as BoundEntry
+from presk.run.backend import Executable
+from presk.shapes.constants import Constant, Rational
+from presk.shapes.types import Type
+from presk.text.diagnostics import fail
+
+KEPT = 128
+"""Specializations kept for one Compiled, the least recently used going first."""
+
+SHAPES_KEPT = 1024
+"""Combinations of shapes remembered with the specialization they led to."""
+
+DEFAULT_BITS = 4
+"""An irrational default is held at this multiple of the reference's precision."""
+
+Kept = TypeVar("Kept")
+
+
+class CacheInfo(NamedTuple):
+    """How many calls found what they needed prepared, how many didn't, and how many specializations are kept."""
+
+    hits: int
+    misses: int
+    currsize: int
+    maxsize: int
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How an entry is to be computed: what `compile` was given, read."""
+
+    realization: Realization
+    plan: Plan
+    backend: str
+    bits: int
+    certify: bool
+    dims: tuple[tuple[str, int], ...]
+    threads: int | None
+    training: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Specialization:
+    """An entry bound to sizes and prepared: its Core, and what runs it."""
+
+    core: Core
+    executable: Executable
+
+    @property
+    def result(self) -> Type:
+        """The type of what a call gives."""
+        return self.core.entry.result
+
+
+class Specializer:
+    """The specializations of one entry under one set of settings. Used from several threads."""
+
+    def __init__(self, entry: Entry, settings: Settings) -> None:
+        self.entry = entry
+        self.settings = settings
+        self.signature = EntrySignature(entry)
+        self.backend = registry.make(settings.backend, bits=settings.bits, certify=settings.certify)
+        self._by_shape: OrderedDict[Hashable, Specialization] = OrderedDict()
+        self._by_type: OrderedDict[Hashable, Specialization] = OrderedDict()
+        self._lock = Lock()
+        self._hits = self._misses = 0
+
+    def enter(
+        self, names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], dict[str, int], Give | None]:
+        """Arguments and sizes by name, every leaf an array; and what gives results back in the caller's library.
+
+        `names` are the parameters to be given. That library is the first array's that isn't a module's parameter. E6034
+        for arguments that aren't these parameters', E6031 and E6032 for values that can't be taken.
+        """
+        given, sizes = self.signature.arrange(names, args, named)
+        values: dict[str, Any] = {}
+        give: Give | None = None
+        decided = False
+        for each in self.signature.data:
+            if each.name in given:
+                taken = incoming(each.name, given[each.name])
+                values[each.name] = taken.tree
+                if taken.has_arrays and not decided and each.module is None:
+                    give, decided = taken.give, True
+        return values, sizes, give
+
+    def require(self, values: Mapping[str, Any]) -> None:
+        """E6034 where a parameter without a default isn't given."""
+        missing = [each.name for each in self.signature.data if each.name not in values and each.default is None]
+        if missing:
+            raise fail("E6034", f"`{self.entry.name}` lacks {', '.join(f'`{name}`' for name in missing)}")
+
+    def complete(self, values: Mapping[str, Any]) -> list[Any]:
+        """The values of all data parameters in order, defaults in the places of those that aren't given."""
+        return [
+            values[each.name] if each.name in values else default_value(each.default, self.settings.bits)
+            for each in self.signature.data
+        ]
+
+    def specialize(self, values: Mapping[str, Any], sizes: Mapping[str, int]) -> tuple[Specialization, dict[str, Any]]:
+        """What runs these values, and the values as trees of exactly their types' fields. Raises PreskError."""
+        key = _shapes(values, sizes)
+        known = self._look_up(self._by_shape, key)
+        if known is not None:
+            kinds = {each.name: each.type for each in known.core.entry.parameters}
+            return known, {name: fit(name, kinds[name], value) for name, value in values.items()}
+        matched = self.match(values, sizes)
+        types = (matched.types, tuple(sorted(matched.dims.items())))
+        found = self._look_up(self._by_type, types) or self._prepare(types, self.bind(matched))
+        with self._lock:
+            _keep(self._by_shape, key, found, SHAPES_KEPT)
+        return found, dict(matched.values)
+
+    def match(self, values: Mapping[str, Any], sizes: Mapping[str, int]) -> Matched:
+        """The values held against the entry's types, with the sizes given beside them."""
+        return match(self.signature, values, {**dict(self.settings.dims), **sizes})
+
+    def bind(self, matched: Matched) -> Core:
+        """The entry's simplified Core at the matched sizes."""
+        return bind(
+            self.entry.program.checked,
+            self.entry.name,
+            dims=matched.dims,
+            arguments=matched.types,
+            training=self.settings.training,
+        )
+
+    def cache_info(self) -> CacheInfo:
+        """Hits, misses and number of the specializations kept."""
+        with self._lock:
+            return CacheInfo(self._hits, self._misses, len(self._by_type), KEPT)
+
+    def _look_up(self, table: OrderedDict[Hashable, Specialization], key: Hashable) -> Specialization | None:
+        with self._lock:
+            found = table.get(key)
+            if found is not None:
+                self._hits += 1
+                table.move_to_end(key)
+            return found
+
+    def _prepare(self, types: Hashable, core: Core) -> Specialization:
+        settings = self.settings
+        executable = self.backend.prepare(
+            BoundEntry(self.entry.name, core),
+            settings.realization,
+            settings.plan,
+            threads=settings.threads,
+            training=settings.training,
+        )
+        with self._lock:
+            self._misses += 1
+            return _keep(self._by_type, types, Specialization(core, executable), KEPT)
+
+
+def default_value(default: Constant | None, bits: int) -> Any:
+    """A parameter's default as a leaf of a call: exact where it is rational, else a narrow ball around it."""
+    assert default is not None, "a parameter that isn't given has a default"
+    if isinstance(default, Rational):
+        return ExactArray.from_numbers([default.value], ())
+    return ExactArray([ball_of_constant(default, DEFAULT_BITS * bits)], (), bits=DEFAULT_BITS * bits, certified=True)
+
+
+def _shapes(values: Mapping[str, Any], sizes: Mapping[str, int]) -> Hashable:
+    """What decides the specialization: names, paths, shapes and element types (None for exact numbers)."""
+    leaves = tuple(
+        (path, leaf.shape, str(leaf.dtype) if hasattr(leaf, "dtype") else None)
+        for name, value in values.items()
+        for path, leaf in trees.leaves(value, (name,))
+    )
+    return leaves, tuple(sorted(sizes.items()))
+
+
+def _keep(table: OrderedDict[Hashable, Kept], key: Hashable, value: Kept, most: int) -> Kept:
+    """The value kept under the key: the one that is there already, if another thread was first."""
+    kept = table.setdefault(key, value)
+    while len(table) > most:
+        table.popitem(last=False)
+    return kept
