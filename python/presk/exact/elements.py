@@ -4,7 +4,7 @@ A real element is an `arb`; or `Undefined`, which stands for a value that isn't 
 operation unharmed, so that it matters only where a result depends on it; or, while identical expressions are looked for,
 `Tracked`, a ball that knows the expression it came from. Nats and booleans are `int` and `bool`, or `Undefined`. The
 operators and the methods used by the rules mean the same on all three, so a rule needs no case for them: only its fast
-paths, which give C code a list of balls, step aside on `Depends` or `TypeError`.
+paths, which give flint whole lists of balls, step aside on `Depends` or `NoBalls`.
 
 Invariant: no `Undefined` is ever asked for its truth without `Depends` being raised.
 """

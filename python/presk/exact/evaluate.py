@@ -160,8 +160,13 @@ def _deliver(value: Value, of: Type, run: Run) -> ExactTree:
         return {name: _deliver(value[name], inner, run) for name, inner in fields}
     sizes = of.sizes
     if isinstance(value, Reals):
-        flat = [_plain(element) for element in value.points()]
-        if not all(element.is_finite() for element in flat):
+        flat = value.points()
+        try:
+            finite = all(map(arb.is_finite, flat))
+        except TypeError:
+            flat = [_plain(element) for element in flat]
+            finite = all(map(arb.is_finite, flat))
+        if not finite:
             raise fail("E6006", "a result is too large or too small to be held")
         return ExactArray(flat, sizes, names_of(of), run.bits, certified=run.certify)
     for each in value:

@@ -44,7 +44,7 @@ class ExactArray:
     `certified`: every element carries a proven radius (0 where it is exact).
     """
 
-    __slots__ = ("_elements", "_taken", "bits", "certified", "names", "shape")
+    __slots__ = ("_elements", "_plain", "_taken", "bits", "certified", "names", "shape")
 
     def __init__(
         self,
@@ -57,6 +57,7 @@ class ExactArray:
     ) -> None:
         self._elements = tuple(elements)
         self._taken: Reals | None = None
+        self._plain: bool | None = None
         self.shape = shape
         self.names: Names = (None,) * len(shape) if names is None else names
         self.bits = bits
@@ -215,12 +216,14 @@ class ExactArray:
 
     def taken(self, run: Run) -> Reals:
         """The elements as an evaluation's input. What is exact is shared between evaluations, with the layouts made of it."""
-        plain = all(isinstance(each, arb) for each in self._elements) and (run.certify or not self.certified)
+        if self._plain is None:
+            self._plain = all(isinstance(each, arb) for each in self._elements)
+        plain = self._plain and (run.certify or not self.certified)
         if run.terms is None and plain:
             if self._taken is None:
                 self._taken = Reals(cast(list[Any], list(self._elements)), settled=True, age=0)
             return self._taken
-        balls = self.balls() if plain else rational_balls(self._elements, run.bits)
+        balls = rational_balls(self._elements, run.bits)
         return run.given(balls if run.certify else [ball.mid() for ball in balls])
 
 

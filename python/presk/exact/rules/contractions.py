@@ -17,7 +17,7 @@ from flint import arb, arb_mat
 from presk.exact.context import Frame, Run
 from presk.exact.elements import Element, Undefined
 from presk.exact.layouts import Flat, Picker, permuted, pick, rows_of
-from presk.exact.reals import Reals, build_blocks
+from presk.exact.reals import NoBalls, Reals, build_blocks
 from presk.exact.rules.elementwise import is_zero
 from presk.exact.rules.reductions import Rows, total_of
 from presk.exact.rules.task import Compute, Task
@@ -54,8 +54,7 @@ class Side:
         self.key = ("contraction", self.sizes, places, self.shape, self.transposed, self.first is None)
 
     def matrices(self, run: Run, x: Reals) -> tuple[arb_mat, ...]:
-        """The operand's matrices, radii dropped. TypeError where an element is no ball."""
-        x.settle()
+        """The operand's matrices, radii dropped. NoBalls where an element is no ball."""
         if self.first is not None:
             return self._build(run.reals(self._summed(x)))
         found: tuple[arb_mat, ...] = x.kept(self.key, lambda: self._build(x))
@@ -83,7 +82,9 @@ class Side:
         if self.gather is None:
             found = x.as_blocks(batch, rows, columns)
         else:
-            found = build_blocks(pick(self.gather, x.points()), batch, rows, columns)
+            found = build_blocks(self.gather(x.entries()), batch, rows, columns)
+            if not x.settled:
+                found = tuple(matrix.mid() for matrix in found)
         return tuple(matrix.transpose() for matrix in found) if self.transposed else found
 
 
@@ -110,7 +111,7 @@ class Contraction:
         run = frame.run
         try:
             left, right = self.left.matrices(run, x), self.right.matrices(run, y)
-        except TypeError:
+        except NoBalls:
             return run.reals(self._one_by_one(x, y))
         blocks = tuple(a * b for a, b in zip(left, right, strict=True))
         if self.restore is None:

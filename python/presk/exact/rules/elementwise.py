@@ -17,7 +17,7 @@ from presk.exact import decisions
 from presk.exact.context import Frame, Run
 from presk.exact.elements import Element, Site, Undefined, ball_of
 from presk.exact.layouts import Flat, Picker, pick, repeated
-from presk.exact.reals import OLDEST, Reals, ones
+from presk.exact.reals import OLDEST, NoBalls, Reals, ones
 from presk.exact.rules.functions import ARITHMETIC, FUNCTIONS, powers, quotients
 from presk.exact.rules.task import Compute, Task, Value, entries, points, volume
 from presk.shapes.align import align
@@ -129,7 +129,7 @@ def _sum_of_blocks(
             each.settle()
     try:
         spread = _as_blocks_along(place, other, leader.blocks or (), leader)
-    except TypeError:
+    except NoBalls:
         return None
     if spread is None:
         return None

@@ -17,7 +17,7 @@ from flint import arb, fmpq
 from presk.exact.context import Run
 from presk.exact.elements import Depends, Element, Site, Undefined, ball_of
 from presk.exact.layouts import Flat
-from presk.exact.normal_tables import distribution_at, normal_distribution
+from presk.exact.normal_tables import distribution_at, gelu
 
 Function = Callable[[Run, Site, Flat], Flat]
 
@@ -192,9 +192,9 @@ def _gelu_tanh(run: Run, site: Site, flat: Flat) -> Flat:
 def _gelu(run: Run, site: Site, flat: Flat) -> Flat:
     """x·Φ(x)."""
     if not run.certify:
-        found = normal_distribution(flat, run.bits)
+        found = gelu(flat, run.bits)
         if found is not None:
-            return [x * y for x, y in zip(flat, found, strict=True)]
+            return found
     return [x * distribution_at(x) for x in flat]
 
 

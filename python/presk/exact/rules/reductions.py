@@ -8,7 +8,7 @@ so no hull and no decision is needed, and nothing overflows.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import accumulate
+from itertools import accumulate, compress
 from math import prod
 from operator import add
 from typing import Any
@@ -17,11 +17,11 @@ from flint import arb
 
 from presk.exact import decisions
 from presk.exact.context import Frame, Run
-from presk.exact.elements import Element, Undefined, ball_of
+from presk.exact.elements import Depends, Element, Undefined, ball_of
 from presk.exact.layouts import Flat, Picker, permuted, pick, position_text, repeated, rows_of
 from presk.exact.reals import Reals, ones
 from presk.exact.rules.elementwise import entries_within_age
-from presk.exact.rules.functions import quotients
+from presk.exact.rules.functions import ZERO, quotients
 from presk.exact.rules.task import Compute, Task, Value, names_of, volume
 from presk.shapes.align import align
 from presk.shapes.types import Tensor
@@ -268,10 +268,28 @@ def plan_softmax(task: Task) -> Compute:
         return [next(rest) if place else arb(0) for place in allowed]
 
     def compute(frame: Frame, x: Reals, mask: Flat | None = None) -> Reals:
-        rows = [one(frame.run, at, row, allowed) for at, row, allowed in masked.of(x, mask)]
-        return frame.run.reals(masked.rows.back(rows))
+        rows = masked.of(x, mask)
+        if not frame.run.certify:
+            try:
+                return frame.run.reals(masked.rows.back([_shares(row, allowed) for _, row, allowed in rows]))
+            except (Depends, ValueError):
+                pass  # an undefined element or an empty row: with care, row by row
+        return frame.run.reals(masked.rows.back([one(frame.run, at, row, allowed) for at, row, allowed in rows]))
 
     return compute
+
+
+def _shares(row: Flat, allowed: Flat | None) -> Flat:
+    """softmax of a row of points, not too far from 0. Depends where the mask is undefined, ValueError where care is due."""
+    exponentials = [x.exp() for x in (row if allowed is None else compress(row, allowed))]
+    total = total_of(exponentials)
+    if not isinstance(total, arb) or not total > ZERO or not total.is_finite():
+        raise ValueError("an undefined element, an empty row, or exponents that leave flint's range")
+    total = total.mid()
+    if allowed is None:
+        return [each / total for each in exponentials]
+    rest = iter(exponentials)
+    return [next(rest) / total if place else ZERO for place in allowed]
 
 
 def plan_log_softmax(task: Task) -> Compute:
