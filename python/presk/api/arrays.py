@@ -56,7 +56,7 @@ def incoming(path: str, tree: object) -> Incoming:
 
 
 def _leaf(name: str, leaf: Any) -> Any:
-    kind = cast(type, type(leaf))
+    kind = cast(type[Any], type(leaf))
     if issubclass(kind, np.ma.MaskedArray):
         raise fail("E6032", f"`{name}` is a masked array, whose mask presk would lose", hint="pass `array.filled(…)`")
     if issubclass(kind, (np.ndarray, ExactArray)):

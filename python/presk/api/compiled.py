@@ -46,6 +46,11 @@ class Compiled:
         """The names of the entry's parameters, in order."""
         return self._signature.names
 
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The names of the parameters that are modules' trees: what `init` draws."""
+        return tuple(each.name for each in self._signature.modules())
+
     def __call__(self, *args: Any, seed: int = 0, step: int = 0, row_offset: int = 0, **named: Any) -> Any:
         """The entry's value.
 

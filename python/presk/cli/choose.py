@@ -1,12 +1,15 @@
-"""From a file and `--entry` to an entry, for every command that calls one."""
+"""From a file, `--entry` and the options of execution to a compiled entry, for every command that calls one."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import click
 
+from presk.api.compiled import Compiled, compile
 from presk.api.program import Entry, load
+from presk.run import registry
 
 
 def choose_entry(file: str, name: str | None, consts: Mapping[str, str], quiet: bool) -> Entry:
@@ -16,3 +19,30 @@ def choose_entry(file: str, name: str | None, consts: Mapping[str, str], quiet: 
         for note in program.notes:
             click.echo(f"note: {note}", err=True)
     return program.sole_entry() if name is None else program[name]
+
+
+def choose_settings(
+    entry: Entry, execution: Mapping[str, Any], dims: Mapping[str, int], training: bool, quiet: bool
+) -> Compiled:
+    """The entry compiled under the options of `options.execution`; a note names the backend where none was chosen.
+
+    A usage error for options that don't apply to the backend.
+    """
+    backend: str | None = execution["backend"]
+    name = registry.fastest() if backend is None else backend
+    note = registry.default_note()
+    if backend is None and note is not None and not quiet:
+        click.echo(f"note: {note}", err=True)
+    if execution["certify"] and name != "interp":
+        raise click.UsageError(f"--certify is for the reference; `{name}` has no proof radii")
+    return compile(
+        entry,
+        realize=execution["realize"],
+        backend=name,
+        plan=execution["plan"],
+        bits=execution["bits"],
+        certify=execution["certify"],
+        dims=dims,
+        threads=execution["threads"],
+        training=training,
+    )

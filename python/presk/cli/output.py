@@ -43,6 +43,11 @@ def is_exact(leaf: object) -> bool:
     return isinstance(leaf, ExactArray)
 
 
+def as_arrays(result: object) -> dict[str, Array]:
+    """A result's leaves by dotted path as machine arrays, exact ones rounded to f64; a lone one is `result`."""
+    return {".".join(path) or "result": np.asarray(leaf) for path, leaf in trees.leaves(result)}
+
+
 def as_text(result: object, of: Type, bits: int) -> str:
     """Every leaf of a result under its path and type."""
     blocks: list[str] = []

@@ -37,6 +37,8 @@ def _children(value: object, depth: int, label: str) -> Iterator[str]:
     elif isinstance(value, tuple):
         items = cast(tuple[object, ...], value)
         named = bool(items) and isinstance(items[0], str)
+        if named and not any(isinstance(item, (Node, tuple)) for item in items):
+            yield f"{INDENT * depth}{label}{items[0]}"
         for item in items[1:] if named else items:
             yield from _children(item, depth, f"{label}{items[0]} = " if named else label)
 

@@ -27,4 +27,21 @@ CODES: dict[str, Code] = {
         "negative number.",
         "const A = 1 / (2 - 2)",
     ),
+    "E4020": Code(
+        "a constant that is no exact number",
+        "A constant is overridden by an exact number: a whole number, a decimal, a fraction such as 1/3, or from Python an "
+        "int, Fraction, Decimal or float, which means its shortest decimal. Infinities and numbers of thousands of digits "
+        "are refused.",
+        "presk run examples/minigpt/minigpt.psk --entry MiniGPT.apply --const D=many",
+    ),
+    "E4021": Code(
+        "no entry named",
+        "A command or a call needs the name of a function, and the program has several, or none. `presk check` lists them.",
+        "presk run examples/minigpt/minigpt.psk",
+    ),
+    "E4022": Code(
+        "no module to draw",
+        "`init` draws the parameters of the modules an entry takes; this one takes none.",
+        "presk.compile('examples/tutorial/03_attention.psk:scores').init()",
+    ),
 }

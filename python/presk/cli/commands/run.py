@@ -1,0 +1,114 @@
+"""`presk run`: one call of an entry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, JSON, QUIET, TRAINING, execution, pairs
+
+if TYPE_CHECKING:
+    from presk.api.compiled import Compiled
+    from presk.shapes.types import Type
+
+FORMATS = ("text", "json", "npz")
+
+
+@click.command()
+@FILE
+@ENTRY
+@click.option(
+    "-i",
+    "--input",
+    "inputs",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=pairs,
+    help="An argument: x=@x.npy, x=@batch.npz, or JSON such as t=[1,2]. Made up where it isn't given.",
+)
+@click.option("--weights", metavar="FILE", help="The module's parameters: a safetensors file. Drawn where not given.")
+@click.option("-o", "--out", metavar="FILE", help="Write the result there: npz, or json by the name or --format.")
+@click.option("--format", "shape", type=click.Choice(FORMATS), help="Of the result.  [default: text, or --out's name]")
+@DIMS
+@CONSTS
+@execution
+@TRAINING
+@JSON
+@QUIET
+def command(
+    file: str,
+    entry: str | None,
+    inputs: dict[str, str],
+    weights: str | None,
+    out: str | None,
+    shape: str | None,
+    dims: dict[str, int],
+    consts: dict[str, str],
+    training: bool,
+    as_json: bool,
+    quiet: bool,
+    **execution: Any,
+) -> None:
+    """Call an entry once on given or made-up inputs.
+
+    What isn't given is made up from --seed: parameters by their initializers, reals standard normal, nats uniform below
+    their bound, masks mostly true. Sizes come of the inputs given and of --dim.
+    """
+    form = _form(out, shape, as_json)
+    from presk.cli.choose import choose_entry, choose_settings
+    from presk.cli.inputs import read_inputs
+
+    chosen = choose_entry(file, entry, consts, quiet)
+    compiled = choose_settings(chosen, execution, dims, training, quiet)
+    given = read_inputs(inputs)
+    if weights is not None:
+        given |= _weights(compiled, weights, given)
+    values = compiled.synthesize(seed=execution["seed"], **given)
+    result = compiled(**values, seed=execution["seed"])
+    _deliver(result, compiled.specialize(**values).result, compiled.settings.bits, form, out)
+
+
+def _form(out: str | None, shape: str | None, as_json: bool) -> str:
+    """The format asked for; a usage error where options contradict each other."""
+    if as_json and shape not in (None, "json"):
+        raise click.UsageError(f"--json and --format {shape} contradict each other")
+    if as_json or shape is not None:
+        form = "json" if as_json else str(shape)
+    else:
+        form = "text" if out is None else "json" if out.endswith(".json") else "npz"
+    if form == "npz" and out is None:
+        raise click.UsageError("--format npz needs --out FILE")
+    return form
+
+
+def _weights(compiled: Compiled, path: str, given: dict[str, Any]) -> dict[str, Any]:
+    """The entry's module parameter from a file. A usage error where the option can't apply."""
+    from presk.run.tensor_files import read_tree
+
+    names = compiled.modules
+    if not names:
+        raise click.UsageError(f"--weights: `{compiled.entry.name}` takes no module")
+    clash = [name for name in names if name in given]
+    if clash:
+        raise click.UsageError(f"--weights and --input both give `{clash[0]}`")
+    tree = read_tree(path)
+    return {names[0]: tree} if len(names) == 1 else tree
+
+
+def _deliver(result: Any, of: Type, bits: int, form: str, out: str | None) -> None:
+    import json
+
+    from presk.cli.output import as_arrays, as_json, as_text
+    from presk.run.array_files import write_npz
+    from presk.run.files import write_bytes
+
+    if form == "npz":
+        assert out is not None, "checked with the options"
+        write_npz(out, as_arrays(result))
+        return
+    text = as_text(result, of, bits) if form == "text" else json.dumps(as_json(result, of, bits), indent=2)
+    if out is None:
+        click.echo(text)
+    else:
+        write_bytes(out, text.encode() + b"\n")

@@ -1,0 +1,110 @@
+"""The backend `interp`: the exact reference behind the seam.
+
+It computes with real numbers at its own `bits`, or proves radii under `certify`, and so reads no realization and no plan; it
+uses one thread and gives nothing of its arguments' buffers away. Its results are ExactArrays (int64 and bool arrays for nats and
+booleans), which cross the seam untouched.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from presk.core.nodes import Body, Loop, Program
+from presk.exact.evaluate import evaluate
+from presk.exact.precision import working
+from presk.realization.model import Plan, Realization
+from presk.run.backend import Backend, Entry, Executable, Value
+from presk.run.values import take
+from presk.shapes import types
+from presk.shapes.types import Tensor, Type
+from presk.text.diagnostics import fail
+
+BALL_BYTES = 64
+"""Memory of one exact number beside its digits: flint's ball and its place in a list."""
+
+
+class Interp(Backend):
+    """The exact reference at a precision. E6012 for a precision it can't work at."""
+
+    name: ClassVar[str] = "interp"
+
+    def __init__(self, bits: int = 256, certify: bool = False) -> None:
+        with working(bits):
+            self.bits = bits
+        self.certify = certify
+
+    def prepare(
+        self,
+        entry: Entry,
+        realization: Realization,
+        plan: Plan | None = None,
+        *,
+        threads: int | None = None,
+        training: bool = False,
+        donate: Sequence[int] = (),
+    ) -> Executable:
+        """The entry on the reference. E9004 where one value of it wouldn't fit the machine's memory."""
+        _refuse_too_large(entry.program, self.bits)
+        return _Exact(self, entry, training)
+
+
+@dataclass(frozen=True)
+class _Exact(Executable):
+    backend: Interp
+    entry: Entry
+    training: bool
+    leading: dict[str, Value] = field(default_factory=dict[str, Value])
+
+    def bind(self, **leading: Value) -> Executable:
+        taken = {each.name: each.type for each in self.entry.program.entry.parameters if each.name in leading}
+        accepted = {name: take(name or "", of, leading[name or ""]) for name, of in taken.items()}
+        return _Exact(self.backend, self.entry, self.training, {**self.leading, **accepted})
+
+    def __call__(self, *args: Value, seed: int = 0, step: int = 0, row_offset: int = 0) -> Value:
+        given = iter(args)
+        values = [
+            self.leading[each.name] if each.name in self.leading else take(each.name or "", each.type, next(given))
+            for each in self.entry.program.entry.parameters
+        ]
+        return evaluate(
+            self.entry.program,
+            values,
+            bits=self.backend.bits,
+            certify=self.backend.certify,
+            seed=seed,
+            step=step,
+            row_offset=row_offset,
+            training=self.training,
+        )
+
+
+def _refuse_too_large(program: Program, bits: int) -> None:
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    per_number = BALL_BYTES + bits // 8
+    for function in program.functions:
+        for of in (*(each.type for each in function.parameters), *_let_types(function.body)):
+            elements = _elements(of)
+            if elements * per_number > memory:
+                shown = types.show(of)
+                raise fail(
+                    "E9004",
+                    f"{shown if len(shown) <= 80 else shown[:77] + '...'} in `{function.name}` has {elements} elements, more "
+                    f"than this machine's memory holds at {bits} bits",
+                    hint="smaller dimensions or fewer bits",
+                )
+
+
+def _let_types(body: Body) -> Iterator[Type]:
+    for let in body.lets:
+        yield let.type
+        if isinstance(let.value, Loop):
+            yield from _let_types(let.value.body)
+
+
+def _elements(of: Type) -> int:
+    tensors: list[Tensor] = [tensor for _, tensor in types.leaves(of)]
+    return sum(math.prod(tensor.sizes) for tensor in tensors)
