@@ -1,0 +1,85 @@
+"""Sites: where a realization or plan may decide something, which is the root of each group that runs.
+
+A site is written `<function>/%<let>`, or `<function>/<name>` where one site of the function has that name. A function's
+name without groups and `@` (`core.names.bare`) means every instantiation. Called by realizations, plans and reports.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from presk.core.groups import Groups, partition
+from presk.core.names import bare
+from presk.core.nodes import Let, Program
+from presk.core.printer import bodies
+from presk.text.diagnostics import did_you_mean
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """The root of a group: its function, its let's number and, where the source gives one, its name."""
+
+    function: str
+    number: int
+    name: str | None
+
+    @property
+    def key(self) -> str:
+        """`loss/%17`."""
+        return f"{self.function}/%{self.number}"
+
+
+class NoSite(Exception):
+    """A key that means no site of the program, or no single one: why, and what may be meant."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+def sites(program: Program) -> tuple[Site, ...]:
+    """The sites of a simplified program, functions in order, each function's by number."""
+    found: list[Site] = []
+    for function in program.functions:
+        lets = {let.number: let for body in bodies(function.body) for let in body.lets}
+        found += _sites_of(partition(function), lets)
+    return tuple(found)
+
+
+def _sites_of(groups: Groups, lets: dict[int, Let]) -> list[Site]:
+    roots = sorted(group.root for group in groups.groups if group.kind != "view")
+    return [Site(groups.function, root, lets[root].name) for root in roots]
+
+
+def find_sites(known: Sequence[Site], key: str) -> tuple[Site, ...]:
+    """The sites a key means: one of its function, or one of every instantiation. Raises NoSite."""
+    function, slash, let = key.rpartition("/")
+    if not slash or not function or not let:
+        raise NoSite(f"`{key}` is no site", "a site is written `<function>/%<let>`, such as `scores/%2`")
+    names = dict.fromkeys(site.function for site in known)
+    exact = [name for name in names if name == function]
+    wanted = exact or [name for name in names if bare(name) == function]
+    if not wanted:
+        hint = did_you_mean(function, {**names, **dict.fromkeys(bare(name) for name in names)})
+        raise NoSite(f"no function `{function}` with sites is called here", hint)
+    if exact and bare(function) == function:
+        wanted = [name for name in names if bare(name) == function]
+    found: list[Site] = []
+    for name in wanted:
+        found += _in_function([site for site in known if site.function == name], name, let)
+    return tuple(found)
+
+
+def _in_function(candidates: list[Site], function: str, let: str) -> list[Site]:
+    """The one site of a function that `%17` or `logits` means."""
+    found = [site for site in candidates if (f"%{site.number}" if let.startswith("%") else site.name) == let]
+    if len(found) == 1:
+        return found
+    if found:
+        numbers = ", ".join(f"%{site.number}" for site in found)
+        raise NoSite(f"`{let}` names several sites of `{function}`", f"write the number: {numbers}")
+    listed = [f"%{site.number}" for site in candidates] + [site.name for site in candidates if site.name]
+    hint = did_you_mean(let, listed) or f"its sites: {', '.join(f'%{site.number}' for site in candidates)}"
+    raise NoSite(f"`{function}` has no site `{let}`", hint)
