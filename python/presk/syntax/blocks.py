@@ -74,7 +74,7 @@ class BlockReader(ExpressionReader):
             token = self.token
             if token.kind == "}":
                 return True
-            if token.kind == END:
+            if token.kind in (END, "else"):
                 self.not_closed(opened)
             if token.kind not in DECLARATION_WORDS or not token.line_break:
                 return False
@@ -130,7 +130,7 @@ class BlockReader(ExpressionReader):
             self.fail("E1019", f"PSK has no `{token.text}`", hint=FOREIGN_WORDS[token.text])
         if token.text == "return":
             self.fail("E1019", "PSK has no `return`", hint=FOREIGN_WORDS["return"])
-        if token.kind in LEVELS and token.kind not in ("-", "not"):
+        if token.kind in LEVELS and token.kind not in ("-", "not") and self.previous.kind != "{":
             hint = f"end the line before with `{token.kind}`, or put the whole in parentheses"
             self.fail("E1016", f"a statement can't begin with `{token.kind}`", hint=hint)
         return self.expression()
@@ -220,7 +220,7 @@ class BlockReader(ExpressionReader):
     def _loop_source(self) -> tree.Expr:
         """What a loop goes over: a range, a value, or a tuple of these."""
         start = self.token.start
-        if self.token.kind != "(" or self.tokens[self._behind(self.index)].kind not in ("{", "along"):
+        if self.token.kind != "(" or self.tokens[self.behind(self.index)].kind not in ("{", "along"):
             return self.ranged()
         items = self.bracketed(self.ranged, "item")
         if len(items) == 1 and self.tokens[self.index - 2].kind != ",":
@@ -228,7 +228,7 @@ class BlockReader(ExpressionReader):
         self.grow()
         return tree.Tuple(self.span_from(start), tuple(items))
 
-    def _behind(self, opened: int) -> int:
+    def behind(self, opened: int) -> int:
         """The index behind the bracket that closes the one at `opened`, whatever its kind, or of the end."""
         level = 0
         for index in range(opened, len(self.tokens)):

@@ -49,9 +49,6 @@ class DeclarationReader(TypeReader):
             except UnreadableError:
                 self._next_declaration(begin)
                 continue
-            if self.token.kind == "}":
-                self.report("E1012", "this `}` closes nothing", self.span_of(self.token), "delete it")
-                self.advance()
             if self.failures == errors:
                 found.append(declaration)
         return tree.File(Span(self.source, 0, len(self.source.text)), tuple(found))
@@ -148,7 +145,10 @@ class DeclarationReader(TypeReader):
         start = self.advance().start
         name = self.name("a module's name")
         parameters: list[tree.ModuleParameter] = []
-        if self.token.kind == "{" and self.glued:
+        if self.at("{") and (self.glued or self._before_body()):
+            if not self.glued:
+                hint = f"write `module {name.text}{{…}} {{`: a module's parameters follow its name directly"
+                self.report("E1025", "a space stands before this brace", self.span_of(self.token), hint)
             self.braces[self.index] = "instance"
             parameters = self.bracketed(self._module_parameter, "parameter")
             self._check_order(parameters)
@@ -167,6 +167,11 @@ class DeclarationReader(TypeReader):
             tuple(functions),
             self.doc(begin),
         )
+
+    def _before_body(self) -> bool:
+        """Whether the brace at hand is followed by another one, the body."""
+        after = self.tokens[self.behind(self.index)]
+        return after.kind == "{" and not after.line_break
 
     def _module_parameter(self) -> tree.ModuleParameter:
         token = self.name("a parameter's name")
@@ -245,9 +250,6 @@ class DeclarationReader(TypeReader):
         if token.kind == "let":
             self.fail("E1010", "expected a member, found `let`", hint="a parameter is declared by `w: real[n] = zeros`")
         name = self.name("a member's name")
-        if self.token.kind == ",":
-            hint = "a module's parameters stand in a brace directly after its name, without a space"
-            self.fail("E1025", "this brace is the module's body", hint=hint)
         if self.token.kind == "=":
             self.fail(
                 "E1021",

@@ -14,6 +14,7 @@ from presk.syntax import tree
 from presk.syntax.foreign import FOREIGN_OPERATORS, FOREIGN_PREFIXES, FOREIGN_VALUES
 from presk.syntax.lexer import DECLARATION_WORDS, KEYWORDS
 from presk.syntax.literals import LiteralReader
+from presk.syntax.reader import NESTING_LIMIT
 from presk.text.diagnostics import Diagnostic
 from presk.text.lexer import END, Scan
 from presk.text.spans import Source, Span
@@ -158,8 +159,6 @@ class ExpressionReader(LiteralReader):
             self.fail("E1010", f"expected an expression, found the type `{token.kind}`", hint=hint)
         if token.kind == "index":
             self.fail("E1007", f"`{token.text}` is not a number", hint=f"write `0{token.text}`")
-        if token.kind == "..":
-            self.fail("E1024", "a range stands in an index or behind the `in` of a loop only")
         if (
             token.kind in KEYWORDS
             and token.kind not in DECLARATION_WORDS
@@ -335,6 +334,8 @@ class ExpressionReader(LiteralReader):
             kind = self.tokens[index].kind
             if kind in ("(", "[", "{"):
                 level += 1
+                if level > NESTING_LIMIT:
+                    return False
             elif kind in (")", "]", "}"):
                 level -= 1
                 if level < 0:
@@ -377,7 +378,8 @@ class ExpressionReader(LiteralReader):
         if self.token.kind == "[":
             items = tuple(self.bracketed(self.index_item, "index"))
             self.expect("=", "and the slice's new value")
-            return tree.SliceChange(self.span_from(start), items, self.expression())
+            value = self.expression()
+            return tree.SliceChange(self.span_from(start), items, value)
         path = [self.name("a field's name").text]
         while self.accept(".") is not None:
             path.append(self.name("a field's name").text)

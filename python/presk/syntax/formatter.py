@@ -46,7 +46,7 @@ _COMMA_LEVEL = 0
 
 
 def format_source(source: Source) -> str:
-    """The text in canonical layout, which formatting again leaves alone. Raises a PreskError where it does not parse."""
+    """The text in canonical layout, which formatting leaves alone. Raises a PreskError where it does not parse."""
     result, found = read(source)
     if found or result is None:
         raise PreskError(found)

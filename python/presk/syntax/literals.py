@@ -20,7 +20,7 @@ EXPONENT_LIMIT = 3000
 INDEX_DIGITS = 6
 """Digits of a tuple index or an axis position."""
 
-_ESCAPE = re.compile(r"\\(?:u\{([^}]*)\}?|(.))", re.DOTALL)
+_ESCAPE = re.compile(r"\\(?:u\{([^}]*)\}|(.))", re.DOTALL)
 _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "\\": "\\", '"': '"'}
 
 

@@ -117,8 +117,10 @@ class Reader(Cursor):
             self.fail("E1019", message, self.span_of(before), FOREIGN_WORDS[before.text])
         if token.kind == "name" and token.text in FOREIGN_WORDS:
             self.fail("E1019", f"PSK has no `{token.text}`", hint=FOREIGN_WORDS[token.text])
-        if token.kind in (")", "]", "}") and self.index not in self.pairs.values():
+        if token.kind in (")", "]", "}") and self.closes_nothing:
             self.fail("E1012", f"this `{token.kind}` closes nothing", hint="delete it, or open its bracket")
+        if token.kind == "..":
+            self.fail("E1024", "a range stands in an index or behind the `in` of a loop only")
         self.fail("E1010", f"expected {wanted}, found {describe(token)}", hint=hint)
 
     def name(self, what: str) -> Token:
@@ -167,9 +169,10 @@ class Reader(Cursor):
 
     def _no_end_of_item(self, opened: int, close: str, what: str) -> NoReturn:
         token = self.token
-        if token.kind == END or opened not in self.pairs:
+        closing = token.kind in (")", "]", "}")
+        if token.kind == END or (opened not in self.pairs and not (closing and self.closes_nothing)):
             self.not_closed(opened)
-        if token.kind in (")", "]", "}") and self.pairs.get(opened) != self.index:
+        if closing:
             note = Note("the bracket opened here", self.span_of(self.tokens[opened]))
             self.fail("E1012", f"`{token.kind}` can't close `{self.tokens[opened].kind}`", notes=(note,))
         if token.kind == "=":
@@ -190,6 +193,11 @@ class Reader(Cursor):
         message = f"this `{token.kind}` is never closed"
         note = Note(f"`{_CLOSERS[token.kind]}` is missing here at the latest", self.span_of(self.token))
         self.fail("E1011", message, self.span_of(token), notes=(note,) if self.token.kind != END else ())
+
+    @property
+    def closes_nothing(self) -> bool:
+        """Whether the closing bracket at hand has no opening one."""
+        return self.index not in self.pairs.values()
 
     # Going on after an error
 

@@ -12,8 +12,8 @@ import re
 from presk.text.diagnostics import Diagnostic, fail
 from presk.text.spans import Source, Span
 
-SOURCE_LIMIT = 1 << 24
-"""Characters of one source; a program of a million lines would be refused."""
+SOURCE_LIMIT = 1 << 22
+"""Characters of one source: some hundred thousand lines, which take seconds to read."""
 
 _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, those that reorder text on the screen, and halves of surrogate pairs."""
