@@ -10,6 +10,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from presk.api.compiled import Bound as Bound
+    from presk.api.compiled import Compiled as Compiled
+    from presk.api.compiled import compile as compile
+    from presk.api.files import load_file as load_file
+    from presk.api.files import save_file as save_file
+    from presk.api.program import Entry as Entry
+    from presk.api.program import Program as Program
+    from presk.api.program import load as load
+    from presk.api.program import loads as loads
+    from presk.exact.values import ExactArray as ExactArray
+    from presk.realization.model import Plan as Plan
+    from presk.realization.model import Realization as Realization
     from presk.text.diagnostics import Diagnostic as Diagnostic
     from presk.text.diagnostics import InternalError as InternalError
     from presk.text.diagnostics import PreskError as PreskError
@@ -17,9 +29,21 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOMES = {
+    "Bound": "presk.api.compiled",
+    "Compiled": "presk.api.compiled",
     "Diagnostic": "presk.text.diagnostics",
+    "Entry": "presk.api.program",
+    "ExactArray": "presk.exact.values",
     "InternalError": "presk.text.diagnostics",
+    "Plan": "presk.realization.model",
     "PreskError": "presk.text.diagnostics",
+    "Program": "presk.api.program",
+    "Realization": "presk.realization.model",
+    "compile": "presk.api.compiled",
+    "load": "presk.api.program",
+    "load_file": "presk.api.files",
+    "loads": "presk.api.program",
+    "save_file": "presk.api.files",
 }
 """The module each public name comes from. The imports above tell type checkers the same; a test compares the two."""
 

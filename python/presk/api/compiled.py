@@ -51,7 +51,7 @@ class Compiled:
         """The names of the parameters that are modules' trees: what `init` draws."""
         return tuple(each.name for each in self._signature.modules())
 
-    def __call__(self, *args: Any, seed: int = 0, step: int = 0, row_offset: int = 0, **named: Any) -> Any:
+    def __call__(self, /, *args: Any, seed: int = 0, step: int = 0, row_offset: int = 0, **named: Any) -> Any:
         """The entry's value.
 
         `seed` and `step` decide every draw, `row_offset` is the number of the batch's first row. Raises PreskError:
@@ -64,17 +64,17 @@ class Compiled:
         result = made.executable(*self._specializer.complete(fitted), seed=seed, step=step, row_offset=row_offset)
         return result if give is None else trees.map_leaves(result, give)
 
-    def specialize(self, *args: Any, **named: Any) -> Specialization:
+    def specialize(self, /, *args: Any, **named: Any) -> Specialization:
         """What a call with these arguments would run, made now. Those that aren't needed for sizes may be left out."""
         values, sizes, _ = self._specializer.enter(self.parameters, args, named)
         return self._specializer.specialize(values, sizes)[0]
 
-    def core(self, *args: Any, **named: Any) -> Core:
+    def core(self, /, *args: Any, **named: Any) -> Core:
         """The entry's simplified Core at the sizes of these arguments and of `dims`; nothing is prepared to run."""
         values, sizes, _ = self._specializer.enter(self.parameters, args, named)
         return self._specializer.bind(self._specializer.match(values, sizes))
 
-    def bind(self, *args: Any, **named: Any) -> Bound:
+    def bind(self, /, *args: Any, **named: Any) -> Bound:
         """The entry with its first parameters fixed: their trees are held against the types now, and converted once.
 
         Errors as for a call, as far as these arguments decide them; E6034 where they aren't the first.
@@ -100,7 +100,7 @@ class Compiled:
         drawn = {each.name: self._draw(each, self._signature.bound_module(each, dims), seed) for each in modules}
         return drawn if len(drawn) > 1 else drawn[modules[0].name]
 
-    def synthesize(self, *args: Any, seed: int = 0, **named: Any) -> dict[str, Any]:
+    def synthesize(self, /, *args: Any, seed: int = 0, **named: Any) -> dict[str, Any]:
         """A value for every data parameter: those given, defaults, modules as `init` draws them, the rest made up.
 
         The rule is in docs/cli.md. E4001 where sizes are missing.
@@ -152,7 +152,7 @@ class Bound:
         self._sizes = dict(sizes)
         self._executables: dict[Specialization, Executable] = {}
 
-    def __call__(self, *args: Any, seed: int = 0, step: int = 0, row_offset: int = 0, **named: Any) -> Any:
+    def __call__(self, /, *args: Any, seed: int = 0, step: int = 0, row_offset: int = 0, **named: Any) -> Any:
         """The entry's value on the remaining arguments; errors as for a call of the Compiled."""
         specializer = self._specializer
         names = [name for name in specializer.signature.names if name not in self._leading | self._sizes]

@@ -13,6 +13,8 @@ from typing import Any, cast
 
 from presk.api.signature import EntrySignature, dimension, sizes_of
 from presk.check.signature import RUN, Mismatch, Solver
+from presk.check.typing import DIMENSION
+from presk.core.bind import ENTRY_RUN
 from presk.run import trees
 from presk.shapes import types
 from presk.shapes.poly import number
@@ -22,7 +24,10 @@ from presk.text.diagnostics import PreskError, did_you_mean, fail
 LISTED = 8
 """Fields named in one message; the rest are counted."""
 
-REAL_KINDS, NAT_KINDS, BOOL_KINDS = "fO", "iu", "b"
+SHOWN_TYPE = 80
+"""Characters of a type in a message."""
+
+REAL_KINDS, NAT_KINDS, BOOL_KINDS = "f", "iu", "b"
 """NumPy's kinds of element types that may stand for each kind of tensor; bfloat16's is told by its name."""
 
 
@@ -41,6 +46,8 @@ def match(signature: EntrySignature, values: Mapping[str, Any], dims: Mapping[st
     """
     solver = Solver()
     solver.sizes.update(sizes_of(dims, signature.dims))
+    if signature.has_run and ENTRY_RUN in dims:
+        solver.run = (Axis(ENTRY_RUN, number(dims[ENTRY_RUN])),)
     fitted: dict[str, Any] = {}
     try:
         for parameter in signature.data:
@@ -78,7 +85,6 @@ class _Problems:
         self.missing: list[str] = []
         self.extra: list[str] = []
         self.misshaped: list[str] = []
-        self.known: list[str] = []
 
     def any(self) -> bool:
         """Whether there is something."""
@@ -95,10 +101,10 @@ class _Problems:
             )
             if names
         ]
-        shown = types.show(of)
-        hint = did_you_mean(self.extra[0], self.missing) if self.extra and self.missing else None
-        shape = shown if len(shown) <= 80 else shown[:77] + "..."
-        return fail("E6030", f"`{name}` isn't {shape.replace('?', '')}: {'; '.join(parts)}", hint=hint)
+        hint = (
+            did_you_mean(self.extra[0].strip("`"), [each.strip("`") for each in self.missing]) if self.extra else None
+        )
+        return fail("E6030", f"`{name}` isn't {_plain(of)}: {'; '.join(parts)}", hint=hint)
 
 
 def _listed(names: list[str]) -> str:
@@ -135,14 +141,34 @@ def _is_tuple(of: Type) -> bool:
 
 
 def _fit_leaf(path: trees.Path, of: Tensor, value: Any, problems: _Problems) -> Any:
-    name = ".".join(path)
     if _fields_given(value) is not None:
-        problems.misshaped.append(f"`{name}` is a tree, not {types.show(of).replace('?', '')}")
+        problems.misshaped.append(f"`{'.'.join(path)}` is a tree, not {_plain(of)}")
         return value
-    if of.run is None and all(isinstance(axis, Axis) and axis.size.whole is not None for axis in of.axes):
-        if tuple(value.shape) != of.sizes and len(path) > 1:
-            problems.misshaped.append(f"`{'.'.join(path[1:])}` is {_shown(value.shape)}, not {_shown(of.sizes)}")
+    wrong = _misshaped(of, tuple(value.shape))
+    if wrong is not None and len(path) == 1:
+        raise fail("E6001", f"`{path[0]}` has the shape {_shown(value.shape)}, and {wrong}")
+    if wrong is not None:
+        problems.misshaped.append(f"`{'.'.join(path[1:])}` is {_shown(value.shape)}, and {wrong}")
     return value
+
+
+def _misshaped(of: Tensor, shape: tuple[int, ...]) -> str | None:
+    """What the type says against a shape, as far as its sizes are numbers; None where nothing."""
+    axes, beyond = of.explicit, len(shape) - len(of.explicit)
+    if beyond < 0 or (beyond and of.run is None):
+        return f"{_plain(of)} has {len(axes)} {'axis' if len(axes) == 1 else 'axes'}"
+    for at, (axis, extent) in enumerate(zip(axes, shape[beyond:], strict=True)):
+        size = axis.size.whole
+        if size is not None and size != extent:
+            name = f"axis `{axis.name}`" if axis.name else f"axis {at + beyond}"
+            return f"{name} of {_plain(of)} is {size}"
+    return None
+
+
+def _plain(of: Type) -> str:
+    """A type as a user writes it, without the prefix of its variables; cut where it is long."""
+    shown = types.show(of).replace(DIMENSION, "")
+    return shown if len(shown) <= SHOWN_TYPE else shown[: SHOWN_TYPE - 3] + "..."
 
 
 def _note_shapes(solver: Solver, path: trees.Path, of: Type, value: Any) -> None:
@@ -156,16 +182,16 @@ def _note_shapes(solver: Solver, path: trees.Path, of: Type, value: Any) -> None
 def _kind(name: str, of: Tensor, leaf: Any) -> str:
     """What kind of tensor the leaf can be. E6001 for element types that stand for none."""
     dtype = getattr(leaf, "dtype", None)
+    if dtype is not None and (not leaf.size or dtype.kind == "O") and dtype.kind in "fO":
+        return of.kind  # an empty list says nothing, and objects are looked at one by one where they are taken
     if dtype is None or dtype.kind in REAL_KINDS or dtype.name == "bfloat16":
         return "real"
     if dtype.kind in NAT_KINDS:
         return "nat"
     if dtype.kind in BOOL_KINDS:
         return "bool"
-    wanted = types.show(of).replace("?", "")
-    raise fail(
-        "E6001", f"`{name}` is an array of {dtype}, not {wanted}", hint="real and whole numbers and booleans are taken"
-    )
+    hint = "real and whole numbers and booleans are taken"
+    raise fail("E6001", f"`{name}` is an array of {dtype}, not {_plain(of)}", hint=hint)
 
 
 def _settled(of: Type) -> Type | None:

@@ -56,6 +56,7 @@ class EntrySignature:
         trees = dict(zip(found.tree_variables, function.trees, strict=True))
         self.trees: dict[str, Type] = trees
         self.dims = found.dims
+        self.has_run = found.has_run
         self.statics = frozenset(each.name for each in found.parameters if each.kind == "static")
         self.names = tuple(each.name for each in found.parameters)
         self.data = tuple(self._data(each, trees) for each in found.parameters if each.kind == "data")

@@ -64,7 +64,7 @@ def _array_text(leaf: Any, bits: int) -> str:
         return np.array2string(array, threshold=SHOWN_ELEMENTS, floatmode="unique", max_line_width=100)
     mid = np.asarray(leaf.mid, dtype=object)
     digits = max(1, math.floor(bits * DIGITS_PER_BIT)) if mid.ndim == 0 else SHOWN_DIGITS
-    formatter: Any = {"object": partial(_digits, digits=digits)}
+    formatter: Any = {"object": partial(in_digits, count=digits)}
     text = np.array2string(mid, threshold=SHOWN_ELEMENTS, formatter=formatter, max_line_width=100)
     worst = worst_radius(leaf)
     return text if worst is None else f"{text}\nproof radius at most {worst}"
@@ -78,7 +78,14 @@ def worst_radius(leaf: Any) -> str | None:
         return None
     radii = np.asarray(leaf.radius, dtype=object).ravel()
     greatest = max(radii, default=mpmath.mpf(0))
-    return _digits(greatest * mpmath.mpf("1.05"), digits=2)
+    return radius_text(greatest)
+
+
+def radius_text(radius: Any) -> str:
+    """A proof radius to two digits, rounded up: what is shown is a bound as well."""
+    import mpmath
+
+    return "0" if radius == 0 else in_digits(radius * mpmath.mpf("1.05"), 2)
 
 
 def as_json(result: object, of: Type, bits: int) -> object:
@@ -101,11 +108,11 @@ def _array_json(leaf: Any, of: types.Tensor, bits: int) -> dict[str, object]:
     mid = np.asarray(leaf.mid, dtype=object)
     exact = {
         "bits": bits,
-        "values": _nested(mid, partial(_digits, digits=digits)),
+        "values": _nested(mid, partial(in_digits, count=digits)),
         "hex": _nested(array, _hex),
     }
     if leaf.certified:
-        exact["radius"] = _nested(np.asarray(leaf.radius, dtype=object), partial(_digits, digits=5))
+        exact["radius"] = _nested(np.asarray(leaf.radius, dtype=object), partial(in_digits, count=5))
     return head | exact
 
 
@@ -133,11 +140,11 @@ def _hex(value: Any) -> str:
     return float(value).hex()
 
 
-def _digits(value: Any, digits: int) -> str:
+def in_digits(value: Any, count: int) -> str:
     """An mpmath number to so many digits."""
     import mpmath
 
-    shown: str = cast(Any, mpmath).nstr(value, digits)
+    shown: str = cast(Any, mpmath).nstr(value, count)
     return shown
 
 
@@ -145,6 +152,8 @@ def _nested(array: Array, show: Callable[[Any], object]) -> object:
     """Nested lists of the shown elements."""
     if array.ndim == 0:
         return show(array[()])
+    if array.ndim == 1:
+        return [show(each) for each in array]
     return [_nested(each, show) for each in array]
 
 

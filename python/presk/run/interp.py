@@ -1,8 +1,8 @@
 """The backend `interp`: the exact reference behind the seam.
 
-It computes with real numbers at its own `bits`, or proves radii under `certify`, and so reads no realization and no plan; it
-uses one thread and gives nothing of its arguments' buffers away. Its results are ExactArrays (int64 and bool arrays for nats and
-booleans), which cross the seam untouched.
+It computes with real numbers at its own `bits`, or proves radii under `certify`, and so reads no realization and no
+plan; it uses one thread and gives nothing of its arguments' buffers away. Its results are ExactArrays (int64 and bool
+arrays for nats and booleans), which cross the seam untouched.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from presk.exact.evaluate import evaluate
 from presk.exact.precision import working
 from presk.realization.model import Plan, Realization
 from presk.run.backend import Backend, Entry, Executable, Value
-from presk.run.values import take
+from presk.run.values import accept
 from presk.shapes import types
 from presk.shapes.types import Tensor, Type
 from presk.text.diagnostics import fail
@@ -60,15 +60,15 @@ class _Exact(Executable):
     leading: dict[str, Value] = field(default_factory=dict[str, Value])
 
     def bind(self, **leading: Value) -> Executable:
-        taken = {each.name: each.type for each in self.entry.program.entry.parameters if each.name in leading}
-        accepted = {name: take(name or "", of, leading[name or ""]) for name, of in taken.items()}
+        taken = {name: of for name, of in self._parameters() if name in leading}
+        accepted = {name: accept(name, of, leading[name], finite=True) for name, of in taken.items()}
         return _Exact(self.backend, self.entry, self.training, {**self.leading, **accepted})
 
     def __call__(self, *args: Value, seed: int = 0, step: int = 0, row_offset: int = 0) -> Value:
         given = iter(args)
         values = [
-            self.leading[each.name] if each.name in self.leading else take(each.name or "", each.type, next(given))
-            for each in self.entry.program.entry.parameters
+            self.leading[name] if name in self.leading else accept(name, of, next(given), finite=True)
+            for name, of in self._parameters()
         ]
         return evaluate(
             self.entry.program,
@@ -81,6 +81,10 @@ class _Exact(Executable):
             training=self.training,
         )
 
+    def _parameters(self) -> list[tuple[str, Type]]:
+        """Names and types of the entry's parameters; every parameter of an entry has a name."""
+        return [(each.name or "", each.type) for each in self.entry.program.entry.parameters]
+
 
 def _refuse_too_large(program: Program, bits: int) -> None:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
@@ -90,12 +94,9 @@ def _refuse_too_large(program: Program, bits: int) -> None:
             elements = _elements(of)
             if elements * per_number > memory:
                 shown = types.show(of)
-                raise fail(
-                    "E9004",
-                    f"{shown if len(shown) <= 80 else shown[:77] + '...'} in `{function.name}` has {elements} elements, more "
-                    f"than this machine's memory holds at {bits} bits",
-                    hint="smaller dimensions or fewer bits",
-                )
+                what = f"{shown if len(shown) <= 80 else shown[:77] + '...'} in `{function.name}`"
+                limit = f"more than this machine's memory holds at {bits} bits"
+                raise fail("E9004", f"{what} has {elements} elements, {limit}", hint="smaller dimensions or fewer bits")
 
 
 def _let_types(body: Body) -> Iterator[Type]:

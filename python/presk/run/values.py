@@ -128,10 +128,14 @@ class _Leaf:
         if shape == self.shape:
             return
         if len(shape) != len(self.shape):
-            raise fail("E6001", f"`{self.name}` has the shape {list(shape)}, and {show(self.of)} has {len(self.shape)} axes")
+            raise fail(
+                "E6001", f"`{self.name}` has the shape {list(shape)}, and {show(self.of)} has {len(self.shape)} axes"
+            )
         at = next(at for at, size in enumerate(shape) if size != self.shape[at])
         axis = f"axis `{self.axes[at]}`" if self.axes[at] else f"axis {at}"
-        raise fail("E6001", f"`{self.name}` has the shape {list(shape)}, and {axis} of {show(self.of)} is {self.shape[at]}")
+        raise fail(
+            "E6001", f"`{self.name}` has the shape {list(shape)}, and {axis} of {show(self.of)} is {self.shape[at]}"
+        )
 
     def reals(self, array: NDArray[Any]) -> Any:
         """Floats as they are, integers as f64, Python's and mpmath's exact numbers as an ExactArray."""
@@ -168,7 +172,9 @@ class _Leaf:
             raise self.not_finite(str(what), int(at)) from None
         except TypeError as error:
             what, at = error.args
-            raise self.refused(f"{what}{self.where(int(at))}", "exact numbers are int, Fraction, mpmath's mpf, flint's arb") from None
+            raise self.refused(
+                f"{what}{self.where(int(at))}", "exact numbers are int, Fraction, mpmath's mpf, flint's arb"
+            ) from None
 
     def require_finite(self, array: NDArray[Any]) -> None:
         """E6007 where an element is NaN or infinite."""

@@ -55,7 +55,7 @@ def command(
 
         click.echo(print_program(program).rstrip("\n"))
     else:
-        from presk.core.groups import print_groups
+        from presk.core.group_text import print_groups
 
         click.echo(print_groups(program).rstrip("\n"))
 

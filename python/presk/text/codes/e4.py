@@ -29,14 +29,15 @@ CODES: dict[str, Code] = {
     ),
     "E4020": Code(
         "a constant that is no exact number",
-        "A constant is overridden by an exact number: a whole number, a decimal, a fraction such as 1/3, or from Python an "
-        "int, Fraction, Decimal or float, which means its shortest decimal. Infinities and numbers of thousands of digits "
-        "are refused.",
+        "A constant is overridden by an exact number: a whole number, a decimal, a fraction such as 1/3, or from "
+        "Python an int, Fraction, Decimal or float, which means its shortest decimal. Infinities and numbers of "
+        "thousands of digits are refused.",
         "presk run examples/minigpt/minigpt.psk --entry MiniGPT.apply --const D=many",
     ),
     "E4021": Code(
         "no entry named",
-        "A command or a call needs the name of a function, and the program has several, or none. `presk check` lists them.",
+        "A command or a call needs the name of a function, and the program has several, or none. `presk check` lists "
+        "them.",
         "presk run examples/minigpt/minigpt.psk",
     ),
     "E4022": Code(

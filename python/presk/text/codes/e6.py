@@ -6,46 +6,48 @@ CODES: dict[str, Code] = {
     "E6001": Code(
         "an argument of another shape or kind",
         "An argument has exactly its parameter's axes: nothing is stretched or flattened. A real tensor takes floats, "
-        "integers up to 2**53 and exact numbers, a nat tensor integers, a bool tensor truth values; complex numbers are "
-        "refused, and so is whatever would have to be rounded or guessed.",
+        "integers up to 2**53 and exact numbers, a nat tensor integers, a bool tensor truth values; complex numbers "
+        "are refused, and so is whatever would have to be rounded or guessed.",
         "f(params, np.zeros((4, 2)))    # f takes x: real[batch, 3]",
     ),
     "E6002": Code(
         "a nat outside its bound",
-        "A parameter of type `nat < N` takes whole numbers from 0 to N - 1. Every one is checked before anything runs, so "
-        "that no look-up ever leaves its table; the message names the axis, the position and the value.",
+        "A parameter of type `nat < N` takes whole numbers from 0 to N - 1. Every one is checked before anything "
+        "runs, so that no look-up ever leaves its table; the message names the axis, the position and the value.",
         "gpt(params, [[3, 64]])    # tokens are below 64",
     ),
     "E6003": Code(
         "a result depends on an undefined value",
-        "A division by zero, the logarithm of a number that isn't positive, or another value outside a function's domain, "
-        "has no meaning over the reals. It may arise anywhere, and is an error of the exact reference only where a result "
-        "depends on it: `where` doesn't depend on the branch it refuses. Machine backends follow IEEE 754 there.",
+        "A division by zero, the logarithm of a number that isn't positive, or another value outside a function's "
+        "domain, has no meaning over the reals. It may arise anywhere, and is an error of the exact reference only "
+        "where a result depends on it: `where` doesn't depend on the branch it refuses. Machine backends follow IEEE "
+        "754 there.",
         "fn f(x: real[n]) -> real[n] { log(x) }    # undefined at x = 0; where(x > 0, log(x), 0) is not",
     ),
     "E6004": Code(
         "a masked row that allows nothing",
-        "A softmax, log_softmax or cross_entropy whose mask refuses a whole row has no value there. Machine backends give "
-        "zeros for softmax; the reference refuses the row, if a result depends on it.",
+        "A softmax, log_softmax or cross_entropy whose mask refuses a whole row has no value there. Machine backends "
+        "give zeros for softmax; the reference refuses the row, if a result depends on it.",
         "softmax(s, mask = keep)    # with a row of `keep` all false",
     ),
     "E6005": Code(
         "a decision that can't be certified",
-        "With --certify every comparison, argmax, sort, floor and sign is decided on balls that are proven to hold the exact "
-        "numbers. Where two of them overlap, the whole entry is computed again at twice the bits, up to four times. Numbers "
-        "that are equal, but computed in different ways, can't be told apart at any precision. The same holds for rounding a "
-        "number that can't be told from the middle between two machine numbers.",
+        "With --certify every comparison, argmax, sort, floor and sign is decided on balls that are proven to hold "
+        "the exact numbers. Where two of them overlap, the whole entry is computed again at twice the bits, up to "
+        "four times. Numbers that are equal, but computed in different ways, can't be told apart at any precision. "
+        "The same holds for rounding a number that can't be told from the middle between two machine numbers.",
         "fn f(x: real) -> bool { exp(log(x)) < x }    # equal for every x > 0",
     ),
     "E6006": Code(
         "a number out of the reference's range",
-        "Exact numbers have exponents of more than a hundred bits, and still exp(exp(exp(100))) has none that can be held.",
+        "Exact numbers have exponents of more than a hundred bits, and still exp(exp(exp(100))) has none that can be "
+        "held.",
         "fn f(x: real) -> real { exp(exp(exp(x))) }    # at x = 100",
     ),
     "E6007": Code(
         "an input that is no real number",
-        "NaN and the infinities are no real numbers, so the exact reference has no meaning for them. Machine backends take "
-        "them, by the rules of IEEE 754.",
+        "NaN and the infinities are no real numbers, so the exact reference has no meaning for them. Machine backends "
+        "take them, by the rules of IEEE 754.",
         "presk run f.psk --backend interp --input 'x=[1.0, NaN]'",
     ),
     "E6012": Code(
@@ -55,8 +57,8 @@ CODES: dict[str, Code] = {
     ),
     "E6013": Code(
         "no proven radius",
-        "Exact values carry a proven radius only where they were computed with --certify (`certify=True`): otherwise radii "
-        "are dropped as the evaluation goes, and the values are as accurate as rounding at that precision.",
+        "Exact values carry a proven radius only where they were computed with --certify (`certify=True`): otherwise "
+        "radii are dropped as the evaluation goes, and the values are as accurate as rounding at that precision.",
         "presk.compile(entry, backend='interp')(x).radius    # compile(…, certify=True) has one",
     ),
     "E6020": Code(
@@ -73,33 +75,33 @@ CODES: dict[str, Code] = {
     ),
     "E6030": Code(
         "a tree that isn't the parameter's",
-        "A parameter that is a module or a record takes a tree with exactly its fields: nested dicts of arrays, a stacked "
-        "module's arrays having a leading axis. The message lists what is missing, what is there and shouldn't be, and "
-        "what has another shape.",
+        "A parameter that is a module or a record takes a tree with exactly its fields: nested dicts of arrays, a "
+        "stacked module's arrays having a leading axis. The message lists what is missing, what is there and "
+        "shouldn't be, and what has another shape.",
         "f = presk.compile(prog['Linear{3, 2}.apply'])\nf({'w': np.zeros((3, 2))}, x)    # `b` is missing",
     ),
     "E6031": Code(
         "no tree of arrays",
-        "Records are dicts with text as keys, tuples are tuples, and a leaf is an array or a number. In a file every leaf "
-        "needs a dotted path of its own, and is of a type a safetensors file can hold.",
+        "Records are dicts with text as keys, tuples are tuples, and a leaf is an array or a number. In a file every "
+        "leaf needs a dotted path of its own, and is of a type a safetensors file can hold.",
         "presk.save_file({'w.b': array}, 'w.safetensors')    # `w.b` would be field b of w",
     ),
     "E6032": Code(
         "an array that can't be read where it is",
-        "Arrays of other libraries are read in place, through DLPack. One on another device would have to be moved, and one "
-        "that records a gradient would lose it: presk does neither silently.",
+        "Arrays of other libraries are read in place, through DLPack. One on another device would have to be moved, "
+        "and one that records a gradient would lose it: presk does neither silently.",
         "f(params, torch.ones(4, 3, requires_grad=True))    # pass x.detach()",
     ),
     "E6033": Code(
         "an input that can't be read",
-        "The value of `--input` is JSON or a file: a number, nested lists of one length per axis, an object for a record, or "
-        "`@x.npy`, `@x.npz`, `@x.safetensors`, `@x.json`. A string is an exact number.",
+        "The value of `--input` is JSON or a file: a number, nested lists of one length per axis, an object for a "
+        "record, or `@x.npy`, `@x.npz`, `@x.safetensors`, `@x.json`. A string is an exact number.",
         "presk run examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --input 'x=[[1, 2], [3]]'",
     ),
     "E6034": Code(
         "arguments that don't fit the entry's parameters",
-        "A call gives each of the entry's parameters once, by its place or by its name; those with a default may be left "
-        "out.",
+        "A call gives each of the entry's parameters once, by its place or by its name; those with a default may be "
+        "left out.",
         "f = presk.compile(prog['Linear{3, 2}.apply'])\nf(params, x, y)    # takes `self` and `x`",
     ),
 }

@@ -1,0 +1,46 @@
+"""Parameters in files: `presk.save_file` and `presk.load_file`.
+
+safetensors files whose keys are dotted paths. The metadata holds the version that wrote it, the paths' order, and,
+where a program is given, whose parameters they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from presk.api.compiled import Compiled
+from presk.api.program import Program
+from presk.run import tensor_files
+
+
+def save_file(
+    tree: Any, path: str | Path, *, of: Compiled | Program | None = None, metadata: Mapping[str, str] | None = None
+) -> None:
+    """Writes a tree of arrays as a safetensors file, whole or not at all.
+
+    `of` notes the program's hash, and a Compiled's entry and realization. Raises PreskError: E6031 for what is no
+    tree of arrays, E8002 where the file can't be written; what stood there then stands there still.
+    """
+    noted: dict[str, str] = {}
+    if isinstance(of, Compiled):
+        noted = {"entry": of.entry.name, "realization": of.settings.realization.name}
+        of = of.entry.program
+    if of is not None:
+        noted["program"] = of.hash
+    tensor_files.write(path, tree, {**noted, **(metadata or {})})
+
+
+def load_file(path: str | Path, names: Mapping[str, str] | None = None) -> Any:
+    """The tree in a safetensors file: nested dicts of arrays, tuples where fields are numbered.
+
+    `names` takes weights from elsewhere: it maps presk's dotted paths to names of the file, and only these are taken.
+    `.T` behind a name swaps the last two axes, `{}` in it stands for 0, 1, 2 …, stacked along a new leading axis:
+
+        presk.load_file("torch.safetensors", names={"blocks.att.qkv.w": "layers.{}.qkv.weight.T", "head.b": "lm.bias"})
+
+    Raises PreskError: E8001 where the file can't be read, E8003 where it is none, E8004 for names it lacks. Whether the
+    tree is an entry's is found out where it is used: E6030 lists what is missing, extra or misshaped.
+    """
+    return tensor_files.read_tree(path, names)
