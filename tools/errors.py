@@ -17,8 +17,8 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "errors.md"
 HEAD = """\
 # The errors
 
-Made from the table in `python/presk/text/codes/` by `tools/errors.py`; `presk explain-error CODE` shows one of them. Codes
-are stable: scripts may rely on them, as they may on `code`, `span` and `hint` of a `presk.PreskError`.
+Made from the table in `python/presk/text/codes/` by `tools/errors.py`; `presk explain-error CODE` shows one of them.
+Codes are stable: scripts may rely on them, as they may on `code`, `span` and `hint` of a `presk.PreskError`.
 """
 
 
