@@ -36,8 +36,8 @@ pub fn verify(kernel: &Kernel) -> Result<(), Error> {
     share::check(kernel)
 }
 
-/// Rounds of joining ranges before what still grows is given up.
-const JOIN_ROUNDS: usize = 8;
+/// Rounds of joining ranges before those that still grow are widened to the end, and rounds of narrowing after that.
+const ROUNDS: usize = 8;
 
 type Variable = (char, u32);
 
@@ -79,39 +79,55 @@ fn find(kernel: &Kernel, buffer: Buffer) -> Option<&BufferType> {
 }
 
 impl Verifier<'_> {
-    /// Joins the ranges of all assignments until nothing grows; whatever still grows after some rounds is unknown.
+    /// Finds a range for each integer variable that holds all its assignments' values, given the others' ranges.
+    ///
+    /// Joins in text order until nothing grows; a bound that still grows after some rounds goes to its end. What that
+    /// overshoots, computing all ranges again from those found takes back: each round of it holds all values still.
     fn find_ranges(&mut self) {
-        for round in 0..=JOIN_ROUNDS {
-            if !self.join_ranges(&self.kernel.body, round > 2) {
-                return;
+        for round in 0.. {
+            let before = self.ranges.clone();
+            self.join_ranges(&self.kernel.body, &mut None);
+            if self.ranges == before {
+                break;
+            }
+            if round > 2 * ROUNDS {
+                self.ranges.values_mut().for_each(|range| *range = Interval::FULL);
+                break;
+            }
+            if round >= ROUNDS {
+                let grown = self.ranges.iter_mut().filter(|(number, range)| before.get(number) != Some(range));
+                grown.for_each(|(_, range)| *range = Interval::FULL);
             }
         }
-        self.ranges.values_mut().for_each(|each| *each = Interval::FULL);
+        for _ in 0..ROUNDS {
+            let mut fresh = Some(HashMap::new());
+            self.join_ranges(&self.kernel.body, &mut fresh);
+            let fresh = fresh.unwrap_or_default();
+            if fresh == self.ranges {
+                break;
+            }
+            self.ranges = fresh;
+        }
     }
 
-    fn join_ranges(&mut self, body: &[Statement], widen: bool) -> bool {
-        let mut grown = false;
+    /// Joins the range of every assignment into those known, or into fresh ones while the known stay.
+    fn join_ranges(&mut self, body: &[Statement], fresh: &mut Option<HashMap<u32, Interval>>) {
         for statement in body {
             match &statement.kind {
                 StatementKind::SetInt(number, value) => {
                     let Some(found) = range(value, self) else { continue };
-                    let old = self.ranges.get(number).copied();
-                    let joined = old.map_or(found, |old| old.join(found));
-                    if old != Some(joined) {
-                        grown = true;
-                        self.ranges.insert(*number, if widen { Interval::FULL } else { joined });
-                    }
+                    let ranges = fresh.as_mut().unwrap_or(&mut self.ranges);
+                    ranges.entry(*number).and_modify(|old| *old = old.join(found)).or_insert(found);
                 }
                 StatementKind::For(each) if each.extent > 0 => {
                     self.counters.push((each.variable, each.extent));
-                    grown |= self.join_ranges(&each.body, widen);
+                    self.join_ranges(&each.body, fresh);
                     self.counters.pop();
                 }
-                StatementKind::If(_, body) => grown |= self.join_ranges(body, widen),
+                StatementKind::If(_, body) => self.join_ranges(body, fresh),
                 _ => {}
             }
         }
-        grown
     }
 
     fn block(&mut self, body: &[Statement], depth: usize) -> Result<(), Error> {
