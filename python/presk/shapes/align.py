@@ -2,7 +2,8 @@
 
 Each named axis of the lower-rank operand is found by its name in the other, if all are; its unnamed axes then match,
 right to left, the axes left over. Otherwise its axes align to the trailing ones of the other, a name agreeing with
-the same name or with none. Nothing is stretched. A run (`..`) aligns with itself only.
+the same name or with none. Nothing is stretched. A run (`..`) aligns with itself only. It leads, but where a loop
+stacked its results in front of it; then axes are found by name, or the shapes match entry by entry.
 """
 
 from __future__ import annotations
@@ -59,6 +60,8 @@ def match_axes(leading: Shape, other: Shape, *, other_first: bool = False) -> tu
 
     `other_first`: `other` stands left of `leading`, which matters only where a run's length would decide the order.
     """
+    if _has_inner_run(leading) or _has_inner_run(other):
+        return _match_inner_run(leading, other)
     leading_run, other_run = has_run(leading), has_run(other)
     mine = tuple(axis for axis in leading if isinstance(axis, Axis))
     theirs = tuple(axis for axis in other if isinstance(axis, Axis))
@@ -92,6 +95,35 @@ def check_distinct(axes: Shape) -> None:
                     "rename one of them first: `rename(x, a = b)`",
                 )
             seen.add(axis.name)
+
+
+def _has_inner_run(shape: Shape) -> bool:
+    return any(isinstance(axis, Run) for axis in shape[1:])
+
+
+def _match_inner_run(leading: Shape, other: Shape) -> tuple[int, ...]:
+    """`match_axes` where a run stands behind an axis: every entry by its name, or all of them in order."""
+    keys = [axis if isinstance(axis, Run) else axis.name for axis in leading]
+    wanted = [axis if isinstance(axis, Run) else axis.name for axis in other]
+    if len(leading) == len(other) and all(_may_meet(*pair) for pair in zip(keys, wanted, strict=True)):
+        places = tuple(range(len(leading)))
+    elif all(key is not None and key in keys for key in wanted):
+        places = tuple(keys.index(key) for key in wanted)
+    else:
+        raise _depends_on_run(leading, other)
+    if len(leading) == len(other) and list(places) != sorted(places):
+        raise _depends_on_run(leading, other)
+    for position, axis in zip(places, other, strict=True):
+        mine = leading[position]
+        if isinstance(mine, Axis) and isinstance(axis, Axis) and mine.size != axis.size:
+            raise _different_sizes(mine, axis, leading, other)
+    return places
+
+
+def _may_meet(key: Run | str | None, other: Run | str | None) -> bool:
+    if isinstance(key, Run) or isinstance(other, Run):
+        return key == other
+    return key is None or other is None or key == other
 
 
 def _by_name(mine: tuple[Axis, ...], theirs: tuple[Axis, ...]) -> tuple[int, ...] | None:

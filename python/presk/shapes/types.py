@@ -55,7 +55,7 @@ class Tensor:
 
     @property
     def explicit(self) -> tuple[Axis, ...]:
-        """The axes behind the run."""
+        """The axes but for the run."""
         return tuple(axis for axis in self.axes if isinstance(axis, Axis))
 
     @property
