@@ -94,7 +94,7 @@ def top_k_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> TupleOf:
     count = take_nat(attributes, "k")
     if provably_at_most(axis.size + number(1), count):
         raise Misfit(
-            "E3011", f"top_k can't take {count} elements of {axis_label(x, at)} of {show(x)}, of size {axis.size}"
+            "E3020", f"top_k can't take {count} elements of {axis_label(x, at)} of {show(x)}, of size {axis.size}"
         )
     axes = replaced(x.axes, at, Axis(axis.name, count))
     return TupleOf((Tensor("real", axes), Tensor("nat", axes, axis.size)))

@@ -48,7 +48,7 @@ def update_slice_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> T
     stop = start + along.size if isinstance(along, Axis) else start
     if provably_at_most(axis.size + number(1), stop):
         raise Misfit(
-            "E3011",
+            "E3020",
             f"the slice {start}..{stop} is not within {axis_label(x, at)} of {show(x)}, which has size {axis.size}",
         )
     return Tensor(x.kind, x.axes, _joined(x, value))

@@ -71,7 +71,7 @@ def unstack_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> TupleO
         )
     if count > UNSTACK_LIMIT:
         raise Misfit(
-            "E3011", f"unstack makes at most {UNSTACK_LIMIT} pieces, not {count}", "`scan … along` goes over an axis"
+            "E3020", f"unstack makes at most {UNSTACK_LIMIT} pieces, not {count}", "`scan … along` goes over an axis"
         )
     return TupleOf((Tensor(x.kind, replaced(x.axes, at), x.bound),) * count)
 

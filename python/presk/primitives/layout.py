@@ -98,7 +98,7 @@ def slice_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
     one = number(1)
     if provably_at_most(stop + one, start) or provably_at_most(axis.size + one, stop):
         raise Misfit(
-            "E3011",
+            "E3020",
             f"the slice {start}..{stop} is not within {axis_label(x, at)} of {show(x)}, which has size {axis.size}",
         )
     return like(x, replaced(x.axes, at, Axis(axis.name, stop - start)))
@@ -177,11 +177,11 @@ def windows_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor
     stride, dilation = _positive(attributes, "stride"), _positive(attributes, "dilation")
     one = number(1)
     if new[0].size.constant == 0:
-        raise Misfit("E3011", "a window must have at least one element")
+        raise Misfit("E3020", "a window must have at least one element")
     reach = dilation * (new[0].size - one) + one
     if provably_at_most(axis.size + one, reach):
         raise Misfit(
-            "E3011",
+            "E3020",
             f"{axis_label(x, at)} of {show(x)} has size {axis.size}, and a window reaches over {reach}",
             "`pad(x, axis = a, before = n, after = n)` makes it longer",
         )
@@ -192,7 +192,7 @@ def windows_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor
 def _positive(attributes: Attributes, name: str) -> Poly:
     value = take_nat(attributes, name)
     if value == number(0):
-        raise Misfit("E3011", f"{name} must be at least 1")
+        raise Misfit("E3020", f"{name} must be at least 1")
     return value
 
 

@@ -47,7 +47,7 @@ def sample_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
 
 def _require_ordered(low: Constant, high: Constant, message: str) -> None:
     if isinstance(low, Rational) and isinstance(high, Rational) and high.value < low.value:
-        raise Misfit("E3011", f"{message}: {constants.show(low)} and {constants.show(high)}")
+        raise Misfit("E3020", f"{message}: {constants.show(low)} and {constants.show(high)}")
 
 
 def _real(name: str, default: int) -> Keyword:

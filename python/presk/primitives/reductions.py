@@ -31,11 +31,11 @@ def split_axes(tensor: Tensor, indices: tuple[int, ...]) -> tuple[Shape, Shape]:
 
 
 def require_elements(name: str, tensor: Tensor, reduced: tuple[int, ...]) -> None:
-    """Raises Misfit (E3011) where nothing is left to choose from."""
+    """Raises Misfit (E3020) where nothing is left to choose from."""
     for index in reduced:
         axis = tensor.axes[index]
         if isinstance(axis, Axis) and axis.size.constant == 0:
-            raise Misfit("E3011", f"{name} has no value where {axis_label(tensor, index)} of {show(tensor)} is empty")
+            raise Misfit("E3020", f"{name} has no value where {axis_label(tensor, index)} of {show(tensor)} is empty")
 
 
 def real_rule(name: str) -> Rule:

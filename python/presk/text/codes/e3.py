@@ -44,7 +44,7 @@ CODES: dict[str, Code] = {
         "number n is `nat < n + 1`.",
         "fn f(x: real[t: 8], i: nat < 9) -> real { x[t = i] }    # nat < 8",
     ),
-    "E3011": Code(
+    "E3020": Code(
         "a number out of range",
         "A number goes past what its axis allows: a slice ends behind the axis, a window is longer than it, top_k "
         "asks for more elements than there are, or a maximum is taken of none; or it is outside the range of its "
