@@ -28,6 +28,7 @@ from presk.text.diagnostics import fail
 
 @rule(tree.Call)
 def call(context: Context, node: tree.Call) -> Value:
+    """A call, by what stands before the parentheses."""
     callee = node.callee
     if isinstance(callee, tree.Name) and callee.name in DERIVATIVES and _is_free(context, callee.name):
         return derive(context, callee.name, node)

@@ -24,7 +24,7 @@ from presk.check.values import (
     describe,
     type_of,
 )
-from presk.shapes import types
+from presk.shapes import constants, types
 from presk.shapes.poly import Poly, variable
 from presk.shapes.poly import number as size_of
 from presk.shapes.types import BOOL, HIDDEN, Axis, AxisOrRun, RecordOf, Run, Shape, Tensor, TupleOf, Type
@@ -163,7 +163,7 @@ def _type_for(value: Value, pattern: Type) -> Type | None:
     """The type of a value where `pattern` is asked: a number is a nat where a nat is asked."""
     match value, pattern:
         case Number(nat=True), Tensor(kind="nat", axes=()):
-            size = static.constants.as_size(value.value)
+            size = constants.as_size(value.value)
             return None if size is None else Tensor("nat", (), size + size_of(1))
         case Truth(), _:
             return BOOL
@@ -266,7 +266,9 @@ def restore_names(each: Type, original: Mapping[str, str | None]) -> Type:
 
     def restore(tensor: Tensor) -> Tensor:
         axes = tuple(
-            Axis(original[axis.name], axis.size) if isinstance(axis, Axis) and axis.name in original else axis
+            Axis(original[axis.name], axis.size)
+            if isinstance(axis, Axis) and axis.name and axis.name in original
+            else axis
             for axis in tensor.axes
         )
         return replace(tensor, axes=axes)

@@ -1,13 +1,13 @@
 """Where the elaborator stands: one function's body, what its names mean, and the emitter it speaks to.
 
-The rules for each kind of expression register themselves in `RULES`; `Context.evaluate` finds them. A context is copied for
-every inner block, so that a local name ends with its block.
+The rules for each kind of expression register themselves in `RULES`; `Context.evaluate` finds them. A context is
+copied for every inner block, so that a local name ends with its block.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable as Function
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -108,7 +108,7 @@ class Context:
 
 
 @contextmanager
-def located(span: Span) -> Iterator[None]:
+def located(span: Span) -> Generator[None]:
     """Turns what a shape rule refuses into a diagnostic at `span`."""
     try:
         yield
@@ -173,7 +173,7 @@ def coerce(context: Context, value: Value, wanted: Type, what: str, span: Span) 
     if isinstance(value, Items) and isinstance(wanted, TupleOf) and len(value.items) == len(wanted.items):
         parts = [
             coerce(context, v, w, f"item {at} of {what}", span)
-            for at, (v, w) in enumerate(zip(value.items, wanted.items))
+            for at, (v, w) in enumerate(zip(value.items, wanted.items, strict=True))
         ]
         return as_data(context, Items(tuple(parts)), span)
     if isinstance(value, Fields) and isinstance(wanted, RecordOf):

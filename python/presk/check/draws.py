@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import fields
+from typing import cast
 
 from presk.primitives.all import TABLE
 from presk.syntax import tree
@@ -25,12 +26,13 @@ def number_draws(function: tree.Function) -> dict[int, int]:
 def _calls(root: tree.Node) -> Iterator[tree.Call]:
     pending: list[object] = [root]
     while pending:
-        match pending.pop():
-            case tuple() as items:
-                pending.extend(items)
+        each = pending.pop()
+        match each:
+            case tuple():
+                pending.extend(cast("tuple[object, ...]", each))
             case tree.Node() as node:
                 if isinstance(node, tree.Call):
                     yield node
-                pending.extend(getattr(node, each.name) for each in fields(node) if each.name != "span")
+                pending.extend(getattr(node, part.name) for part in fields(node) if part.name != "span")
             case _:
                 pass

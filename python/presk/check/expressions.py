@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from presk.check import static
-from presk.check.context import Context, as_data, coerce, field_of, located, rule
+from presk.check.context import Context, as_data, coerce, field_of, rule
 from presk.check.invoke import apply_primitive
-from presk.check.typing import find, module_arguments, module_type, number
+from presk.check.typing import find, module_arguments, module_type
 from presk.check.values import (
     Data,
     Fields,
@@ -34,26 +34,31 @@ POWER_LIMIT = 4
 
 @rule(tree.NatLiteral)
 def nat(context: Context, node: tree.NatLiteral) -> Value:
+    """A whole number."""
     return Number(constants.rational(node.value), nat=True)
 
 
 @rule(tree.RealLiteral)
 def real(context: Context, node: tree.RealLiteral) -> Value:
+    """An exact decimal."""
     return Number(constants.rational(node.value), nat=False)
 
 
 @rule(tree.BoolLiteral)
 def truth(context: Context, node: tree.BoolLiteral) -> Value:
+    """`true` or `false`."""
     return Truth(node.value)
 
 
 @rule(tree.StringLiteral)
 def string(context: Context, node: tree.StringLiteral) -> Value:
+    """A string is no value of a body."""
     raise fail("E3001", "a string stands only in a train block", node.span)
 
 
 @rule(tree.ListLiteral)
 def list_literal(context: Context, node: tree.ListLiteral) -> Value:
+    """A list is no value of a body."""
     raise fail(
         "E3001", "a list stands only in a train block", node.span, "`stack[n](a, b)` makes a tensor, `(a, b)` a tuple"
     )
@@ -61,11 +66,13 @@ def list_literal(context: Context, node: tree.ListLiteral) -> Value:
 
 @rule(tree.Range)
 def range_value(context: Context, node: tree.Range) -> Value:
+    """A range is no value of its own."""
     raise fail("E3001", "a range stands only in an index or behind `in`", node.span)
 
 
 @rule(tree.Name)
 def name(context: Context, node: tree.Name) -> Value:
+    """What a name means: local, size, declaration, import, primitive, in this order."""
     text = node.name
     if text in context.values:
         return context.values[text]
@@ -113,6 +120,7 @@ def _foreign_hint(text: str) -> str | None:
 
 @rule(tree.Field)
 def field(context: Context, node: tree.Field) -> Value:
+    """A field, a function of a module, or a name of an imported file."""
     base = context.evaluate(node.base)
     match base:
         case FileName(file):
@@ -188,6 +196,7 @@ def _no_field(what: str, node: tree.Field, known: list[str]) -> Exception:
 
 @rule(tree.TupleIndex)
 def tuple_index(context: Context, node: tree.TupleIndex) -> Value:
+    """An item of a tuple."""
     base = context.evaluate(node.base)
     each = type_of(base)
     is_tuple = isinstance(base, Items) or isinstance(each, types.TupleOf)
@@ -201,6 +210,7 @@ def tuple_index(context: Context, node: tree.TupleIndex) -> Value:
 
 @rule(tree.Instance)
 def instance(context: Context, node: tree.Instance) -> Value:
+    """A module at stated parameters."""
     base = context.evaluate(node.base)
     if not isinstance(base, ModuleName):
         raise fail("E3001", f"{describe(base)} takes no module parameters", node.span)
@@ -210,6 +220,7 @@ def instance(context: Context, node: tree.Instance) -> Value:
 
 @rule(tree.Unary)
 def unary(context: Context, node: tree.Unary) -> Value:
+    """`-` and `not`."""
     operand = context.evaluate(node.operand)
     if node.op == "not":
         if isinstance(operand, Truth):
@@ -222,6 +233,7 @@ def unary(context: Context, node: tree.Unary) -> Value:
 
 @rule(tree.Binary)
 def binary(context: Context, node: tree.Binary) -> Value:
+    """The operators of two operands."""
     left, right = context.evaluate(node.left), context.evaluate(node.right)
     if node.op in ("and", "or"):
         if isinstance(left, Truth) and isinstance(right, Truth):
@@ -264,11 +276,13 @@ def _power(context: Context, base: Value, exponent: Number, span: Span) -> Value
 
 @rule(tree.Tuple)
 def tuple_value(context: Context, node: tree.Tuple) -> Value:
+    """A tuple, item by item."""
     return Items(tuple(context.evaluate(item) for item in node.items))
 
 
 @rule(tree.Record)
 def record(context: Context, node: tree.Record) -> Value:
+    """A record, field by field."""
     seen: set[str] = set()
     for field_name, value in node.fields:
         if field_name in seen:
@@ -279,6 +293,7 @@ def record(context: Context, node: tree.Record) -> Value:
 
 @rule(tree.Block)
 def block(context: Context, node: tree.Block) -> Value:
+    """Lets, then the result."""
     inner = context.inner()
     for let in node.lets:
         bind_pattern(inner, let.pattern, inner.evaluate(let.value))
@@ -317,6 +332,7 @@ def _tuple_length(each: Type | None) -> int:
 
 @rule(tree.If)
 def choice(context: Context, node: tree.If) -> Value:
+    """A choice known when bound; while checking both branches are."""
     condition = context.evaluate(node.condition)
     if not isinstance(condition, Truth):
         raise fail(
@@ -341,6 +357,7 @@ def _either(context: Context, left: Value, right: Value, span: Span) -> Value:
 
 @rule(tree.Update)
 def update(context: Context, node: tree.Update) -> Value:
+    """`{base with …}`: fields and slices replaced."""
     from presk.check.slices import replace_slice
 
     value = context.evaluate(node.base)

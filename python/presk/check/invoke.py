@@ -54,7 +54,10 @@ def apply_primitive(
     span: Span,
     new: Shape | None = None,
 ) -> Value:
-    """A primitive on values. `given` is in the form `primitives.call.normalize` takes; `new` are new axes with sizes."""
+    """A primitive on values.
+
+    `given` is in the form `primitives.call.normalize` takes; `new` are new axes with sizes.
+    """
     row = TABLE[name]
     numbers = [value for value in values if isinstance(value, Number)]
     if name in static.FOLDED and len(numbers) == len(values) == len(row.operands):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from presk.check import static
 from presk.check.context import Context, as_data, coerce, located, origin_of, rule
-from presk.check.emit import Handle, LoopSource
+from presk.check.emit import LoopSource
 from presk.check.expressions import bind_pattern
 from presk.check.signature import same_tree
 from presk.check.values import Data, Items, Number, Value, describe
@@ -35,6 +35,7 @@ class Element:
 
 @rule(tree.Loop)
 def loop(context: Context, node: tree.Loop) -> Value:
+    """A fold or a scan."""
     start = _state(context, context.evaluate(node.start), node.start.span)
     elements, zipped = _elements(context, node)
     trips = elements[0].trips
@@ -195,13 +196,15 @@ def _names_kept(one: Type, other: Type) -> bool:
 
 @rule(tree.MapTrees)
 def map_trees(context: Context, node: tree.MapTrees) -> Value:
+    """A leafwise map."""
     operands: list[tuple[str, Data]] = []
     for name, written in node.bindings:
         value = as_data(context, context.evaluate(written), written.span)
         if any(leaf.kind != "real" for _, leaf in types.leaves(value.type)):
             raise fail("E3001", f"`map` goes over real leaves, not over {types.show(value.type)}", written.span)
         if operands and not same_tree(operands[0][1].type, value.type):
-            message = f"`map` goes over trees of one shape, not {types.show(operands[0][1].type)} and {types.show(value.type)}"
+            first, other = types.show(operands[0][1].type), types.show(value.type)
+            message = f"`map` goes over trees of one shape, not {first} and {other}"
             raise fail("E3001", message, written.span)
         operands.append((name, value))
     leaf = Tensor("real", (LEAF,))

@@ -1,7 +1,7 @@
 """A checked program: loading, checking every declaration with nothing bound, and what there is to run.
 
-`load` and `loads` give a `Checked` or raise a PreskError with all diagnostics, at most twenty. `check_source` gives both, for
-tools that want to show what there is of a broken program.
+`load` and `loads` give a `Checked` or raise a PreskError with all diagnostics, at most twenty. `check_source` gives
+both, for tools that want to show what there is of a broken program.
 """
 
 from __future__ import annotations

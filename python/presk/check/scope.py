@@ -1,7 +1,8 @@
 """Files, imports and declarations: which name means what in which file.
 
-`open_program` reads a file and all it imports, reports cycles and missing files, and gives each declaration a label that is
-unique in the program: its bare name, or `file.name` where two files declare the same name. Used by `check.program`.
+`open_program` reads a file and all it imports, reports cycles and missing files, and gives each declaration a label
+that is unique in the program: its bare name, or `file.name` where two files declare the same name. Used by
+`check.program`.
 """
 
 from __future__ import annotations
@@ -191,7 +192,10 @@ class _Opener:
 
 
 def read_source(path: Path, span: Span | None = None) -> Source:
-    """The text of a file. Raises E2003 where it can't be read, E2007 where it is too large, E1001 where it isn't UTF-8."""
+    """The text of a file.
+
+    Raises E2003 where it can't be read, E2007 where it is too large, E1001 where it isn't UTF-8.
+    """
     try:
         with path.open("rb") as stream:
             data = stream.read(FILE_LIMIT + 1)

@@ -86,8 +86,7 @@ def signature_of(session: Session, declaration: Declaration, module: ModuleOf | 
     if node.takes_self:
         assert module is not None
         parameters.append(Parameter("self", "data", module, None, node.name_span))
-    for each in node.parameters:
-        parameters.append(_parameter(scope, each))
+    parameters.extend(_parameter(scope, each) for each in node.parameters)
     known = set(dims)
     result = None if node.result is None else resolve(scope, node.result)
     for name in dims:

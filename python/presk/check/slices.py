@@ -31,6 +31,7 @@ class Place:
 
 @rule(tree.Index)
 def index(context: Context, node: tree.Index) -> Value:
+    """`x[seq = i]`, `x[seq = a..b]`."""
     base = as_data(context, context.evaluate(node.base), node.base.span)
     places = _places(context, base, node.items, node.span)
     value: Value = base

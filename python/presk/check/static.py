@@ -1,7 +1,7 @@
 """Arithmetic on what is known at binding: numbers and truths.
 
-Numbers are exact constants. An operation of whole numbers that gives a whole number keeps it usable as a size; `8 / 3` is
-an exact real. Shared by sizes in types and by expressions in bodies.
+Numbers are exact constants. An operation of whole numbers that gives a whole number keeps it usable as a size; `8 /
+3` is an exact real. Shared by sizes in types and by expressions in bodies.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "
 
 WHOLE_OPERATIONS = frozenset({"add", "sub", "mul", "maximum", "minimum", "neg", "abs", "square", "relu", "sign"})
 FOLDED = frozenset(
-    "neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf sigmoid softplus relu gelu gelu_tanh silu sign "
-    "floor add sub mul div pow maximum minimum".split()
+    "neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf sigmoid softplus relu gelu gelu_tanh silu "
+    "sign floor add sub mul div pow maximum minimum".split()
 )
 """Primitives that give an exact constant on constants."""
 

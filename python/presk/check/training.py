@@ -59,7 +59,10 @@ class Call:
 
 @dataclass(frozen=True)
 class TrainBlock:
-    """A train block that checks. `settings` are the whole numbers, `clip` the gradient's norm, `freeze` path patterns."""
+    """A train block that checks.
+
+    `settings` are the whole numbers, `clip` the gradient's norm, `freeze` path patterns.
+    """
 
     name: str
     doc: str

@@ -232,8 +232,7 @@ def find(file: File, path: tuple[str, ...]) -> Declaration | None:
     if len(path) == 1:
         return file.declarations.get(path[0])
     if len(path) == 2 and path[0] in file.imports:
-        target = file.imports[path[0]].declarations.get(path[1])
-        return target
+        return file.imports[path[0]].declarations.get(path[1])
     return None
 
 

@@ -1,8 +1,8 @@
 """What an expression is, to the elaborator: data of the run, or something known when the entry is bound.
 
 Immutable. `Data` is computed by the program and has a handle in what is being emitted (None while only checking). The
-others are known at binding: numbers (perhaps symbolic yet), truths, functions, and tuples and records of values that have
-not been made into one.
+others are known at binding: numbers (perhaps symbolic yet), truths, functions, and tuples and records of values that
+have not been made into one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Binding an entry: a checked program, an entry's name and sizes to PSK-Core.
 
-The elaborator runs again, at numbers: every function an entry calls becomes one Core function per instance, callees before
-callers. The first instance of a function has its bare name, a further one `@` and what differs.
+The elaborator runs again, at numbers: every function an entry calls becomes one Core function per instance, callees
+before callers. The first instance of a function has its bare name, a further one `@` and what differs.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from presk.check.typing import DIMENSION, TypeScope, module_arguments, module_ty
 from presk.check.values import Abstract, FunctionType, FunctionValue
 from presk.core.build import Builder
 from presk.core.nodes import Function, Program
+from presk.core.simplify import simplify
 from presk.shapes import types
 from presk.shapes.poly import number
 from presk.shapes.types import Axis, ModuleOf, Shape, Type
@@ -41,20 +42,16 @@ def bind(
 ) -> Program:
     """The Core of an entry at its sizes.
 
-    Sizes come from `arguments`, the types of the arguments given (None where one says nothing), and from `dims` by name.
-    `training` makes dropout draw. `simplified=False` keeps Core as it was made. Raises PreskError: E4001 lists the
-    dimensions that are still free.
+    Sizes come from `arguments`, the types of the arguments given (None where one says nothing), and from `dims` by
+    name. `training` makes dropout draw. `simplified=False` keeps Core as it was made. Raises PreskError: E4001 lists
+    the dimensions that are still free.
     """
     session = BindSession(checked, training)
     function = find_entry(session, checked, entry)
     instance = _entry_instance(session, function, entry, dims or {}, arguments)
     session.instantiate(instance, instance.signature.declaration.node.span)
     program = Program(tuple(session.functions))
-    if not simplified:
-        return program
-    from presk.core.simplify import simplify
-
-    return simplify(program)
+    return simplify(program) if simplified else program
 
 
 class BindSession(BoundConstants):
