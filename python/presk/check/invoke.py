@@ -83,7 +83,7 @@ def apply_primitive(
 def _dropout(
     context: Context, values: Sequence[Value], handles: list[object], result: Type, draw: object, span: Span
 ) -> Value:
-    """The identity, unless the entry is prepared for training: then the draw of a mask and a product (language.md 7)."""
+    """The identity, unless prepared for training: then the draw of a mask and a product (language.md 7)."""
     if not context.session.training:
         return as_real(context, values[0], span)
     assert isinstance(result, Tensor) and isinstance(draw, int)

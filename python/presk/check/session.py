@@ -57,7 +57,7 @@ class Session(ABC):
 
     @abstractmethod
     def instantiate(self, instance: Instance, span: Span) -> tuple[str, Type]:
-        """The name and the result's type of a function at an instance, elaborated before this returns where it matters."""
+        """The name and the result's type of a function at an instance."""
 
     def module_declaration(self, module: ModuleOf) -> Declaration:
         """The declaration of a module's type."""

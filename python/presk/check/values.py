@@ -108,7 +108,7 @@ class Cotangent:
 
 @dataclass(frozen=True, slots=True)
 class ModuleName:
-    """A module named without being a value: `Linear{3, 2}` in `grad(Linear{3, 2}.apply)`; arguments None if unstated."""
+    """A module named, `Linear{3, 2}` in `grad(Linear{3, 2}.apply)`; `module` is None where it has no parameters yet."""
 
     declaration: Declaration
     module: ModuleOf | None
