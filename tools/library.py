@@ -1,6 +1,6 @@
-"""Writes docs/library.md from the library's doc comments (python/presk/std). With `--check` it compares and writes nothing.
+"""Writes docs/library.md from the library's doc comments (python/presk/std).
 
-A test holds that the page is current.
+With `--check` it compares and writes nothing. A test holds that the page is current.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What the library's layers and the examples' models compute, written in NumPy without regard to presk's own rules.
 
-Parameters are the trees presk draws: nested dicts of float64 arrays. Written for plainness, with loops where a loop says
-it best; nothing here is shared with the package.
+Parameters are the trees presk draws: nested dicts of float64 arrays. Written for plainness, with loops where a loop
+says it best; nothing here is shared with the package.
 """
 
 from __future__ import annotations
@@ -46,7 +46,9 @@ def silu(x: Array) -> Array:
 def softmax(x: Array, mask: Array | None = None) -> Array:
     """Over the last axis; 0 where the mask refuses."""
     allowed = np.ones(x.shape, bool) if mask is None else np.broadcast_to(mask, x.shape)
-    e = np.where(allowed, np.exp(np.where(allowed, x, -np.inf) - np.where(allowed, x, -np.inf).max(-1, keepdims=True)), 0)
+    e = np.where(
+        allowed, np.exp(np.where(allowed, x, -np.inf) - np.where(allowed, x, -np.inf).max(-1, keepdims=True)), 0
+    )
     return e / e.sum(-1, keepdims=True)
 
 
@@ -200,7 +202,7 @@ def gpt(p: Tree, t: Array, heads: int, block: Callable[[Any, Array], Array]) -> 
 def minigpt_block(heads: int) -> Callable[[Any, Array], Array]:
     def block(p: Any, x: Array) -> Array:
         x = x + multi_head_attention(p["att"], layer_norm(p["n1"], x), heads, causal(*x.shape[:2]))
-        return x + feed_forward(p["ff"] if "ff" in p else p, layer_norm(p["n2"], x))
+        return x + feed_forward(p.get("ff", p), layer_norm(p["n2"], x))
 
     return block
 

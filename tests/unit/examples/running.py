@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -49,6 +50,7 @@ def drawn(function: Any, source: np.random.Generator, scale: float = 0.5) -> Any
     return over(function.init(seed=0), lambda leaf: source.normal(size=np.shape(leaf)) * scale)
 
 
-def load(path: str, **consts: Any) -> Any:
-    """An example by its path below examples/."""
-    return presk.load(str(EXAMPLES / path), consts={name: value for name, value in consts.items()})
+@functools.cache
+def load(path: str | Path, **consts: int) -> Any:
+    """A program by its path, or an example by its path below examples/. Loaded once: programs don't change."""
+    return presk.load(EXAMPLES / path, consts=consts)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import presk
 import pytest
-
 from tests.unit.examples import formulas
 from tests.unit.examples.running import call, compiled, drawn
+
+import presk
 
 TOLERANCE = 1e-12
 
@@ -26,17 +26,19 @@ def layers() -> Any:
 
 
 TEXT = """
-from nn import Linear, Projection, Embedding, LayerNorm, RMSNorm, FeedForward, SwiGLU, Dropout, Rotary, MultiHeadAttention
-from nn import GroupedQueryAttention, LSTMCell, LSTM, GRUCell, GRU, Conv1d, Conv2d, max_pool1d, mean_pool1d, max_pool2d
-from nn import mean_pool2d, causal_padding_mask
+from nn import Linear, Projection, Embedding, LayerNorm, RMSNorm, FeedForward, SwiGLU, Dropout, Rotary
+from nn import MultiHeadAttention, GroupedQueryAttention, LSTMCell, LSTM, GRUCell, GRU, Conv1d, Conv2d, max_pool1d, mean_pool1d
+from nn import max_pool2d, mean_pool2d, causal_padding_mask
 
 fn deep(m: Linear{3, 2}, x: real[a, b, c, 3]) -> real[a, b, c, 2] { m(x) }
 fn vector(m: Linear{3, 2}, x: real[3]) -> real[2] { m(x) }
-fn conv1d(m: Conv1d{2, 3, 3}, x: real[batch, seq: T, 2]) -> real[batch, seq: T // 2 - 1, 3] {
+fn conv1d(m: Conv1d{2, 3, 3}, x: real[batch, seq: T, 2]) -> real[batch, seq: (T - 1) // 2, 3] {
   m(x, stride = 2, padding = 1, dilation = 2)
 }
 fn plain1d(m: Conv1d{2, 3, 3}, x: real[batch, seq: T, 2]) -> real[batch, seq: T - 2, 3] { m(x) }
-fn conv2d(m: Conv2d{2, 3, 3}, x: real[batch, y: 6, x: 5, 2]) -> real[batch, y: 3, x: 3, 3] { m(x, stride = 2, padding = 1) }
+fn conv2d(m: Conv2d{2, 3, 3}, x: real[batch, y: 6, x: 5, 2]) -> real[batch, y: 3, x: 3, 3] {
+  m(x, stride = 2, padding = 1)
+}
 fn plain2d(m: Conv2d{2, 3, 2}, x: real[y: Y, x: X, 2]) -> real[y: Y - 1, x: X - 1, 3] { m(x) }
 fn pools1d(x: real[batch, seq: 7, 2]) -> (real[batch, seq: 3, 2], real[batch, seq: 5, 2]) {
   (max_pool1d(x), mean_pool1d(x, size = 3, stride = 1))
@@ -44,7 +46,11 @@ fn pools1d(x: real[batch, seq: 7, 2]) -> (real[batch, seq: 3, 2], real[batch, se
 fn pools2d(x: real[batch, y: 6, x: 7, 2]) -> (real[batch, y: 3, x: 3, 2], real[batch, y: 2, x: 2, 2]) {
   (max_pool2d(x), mean_pool2d(x, size = 3, stride = 3))
 }
-fn causal_padded(m: MultiHeadAttention{6, 2}, x: real[batch, seq: T, 6], keep: bool[batch, keys: T]) -> real[batch, seq: T, 6] {
+fn causal_padded(
+  m: MultiHeadAttention{6, 2},
+  x: real[batch, seq: T, 6],
+  keep: bool[batch, keys: T],
+) -> real[batch, seq: T, 6] {
   m.masked(x, causal_padding_mask(keep))
 }
 """

@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import presk
 import pytest
-
 from tests.unit.examples import formulas
-from tests.unit.examples.running import LIBRARY, call, compiled
+from tests.unit.examples.running import LIBRARY, call, compiled, load
 
 
 @pytest.fixture(scope="module")
 def losses() -> Any:
-    return presk.load(str(LIBRARY / "losses.psk"))
+    return load(LIBRARY / "losses.psk")
 
 
 @pytest.fixture

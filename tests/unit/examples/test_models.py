@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tests.unit.examples import formulas
 from tests.unit.examples.running import call, compiled, drawn, load, over
+
+from presk import draw
 
 TOLERANCE = 1e-11
 
@@ -89,7 +90,9 @@ def test_minigpt_parameters_have_the_paths_that_plans_and_weights_name() -> None
     ("path", "model", "cache"),
     [("minigpt/minigpt.psk", "MiniGPT", (2, 2, 8, 2, 8)), ("llama/llama.psk", "Llama", (2, 2, 64, 2, 16))],
 )
-def test_next_token_is_the_whole_pass(source: np.random.Generator, path: str, model: str, cache: tuple[int, ...]) -> None:
+def test_next_token_is_the_whole_pass(
+    source: np.random.Generator, path: str, model: str, cache: tuple[int, ...]
+) -> None:
     """`cache`: layers, batch, places, heads, size of a head."""
     program = load(path)
     whole, step = compiled(program, f"{model}.apply"), compiled(program, f"{model}.next_token")
@@ -175,14 +178,21 @@ def test_vae(source: np.random.Generator) -> None:
     program = load("vae/vae.psk")
     f = compiled(program, "VAE.apply")
     p, x = drawn(f, source), source.normal(size=(5, 2))
-    out = call(f, p, x)
     parts = formulas.feed_forward(p["encoder"], x)
-    close(out["mean"], parts[:, :1])
-    close(out["log_variance"], parts[:, 1:])
-    loss, metrics = call(compiled(program, "loss"), p, {"x": x})
-    close(metrics["error"], ((out["x"] - x) ** 2).sum(-1).mean() / 0.08)
-    variance = np.exp(parts[:, 1:])
-    close(metrics["divergence"], ((parts[:, :1] ** 2 + variance - 1 - np.log(variance)) / 2).sum(-1).mean())
+    mean, log_variance = parts[:, :1], parts[:, 1:]
+
+    def decoded(path: str) -> Any:
+        noise = draw.normal(draw.key(3, "normal", path), 0, (5, 1), batch_axis=0)
+        return formulas.feed_forward(p["decoder"], mean + np.exp(log_variance / 2) * noise)
+
+    out = call(f, p, x, seed=3)
+    close(out["mean"], mean)
+    close(out["log_variance"], log_variance)
+    close(out["x"], decoded("#0"))
+    loss, metrics = call(compiled(program, "loss"), p, {"x": x}, seed=3)
+    close(metrics["error"], ((decoded("apply#0") - x) ** 2).sum(-1).mean() / 0.08)
+    variance = np.exp(log_variance)
+    close(metrics["divergence"], ((mean**2 + variance - 1 - log_variance) / 2).sum(-1).mean())
     close(loss, metrics["error"] + metrics["divergence"])
     codes = source.normal(size=(3, 1))
     close(call(compiled(program, "VAE.decode"), p, codes), formulas.feed_forward(p["decoder"], codes))

@@ -7,7 +7,6 @@ from typing import Any
 import mpmath
 import numpy as np
 import pytest
-
 from tests.unit.examples.running import call, compiled, load
 
 
@@ -30,7 +29,9 @@ def test_kmeans_finds_separate_clusters(source: np.random.Generator) -> None:
 def test_the_last_of_equally_near_centres_is_nearest() -> None:
     program = load("numerics/kmeans.psk")
     centres = np.array([[1.0], [-1.0], [1.0]])
-    np.testing.assert_array_equal(call(compiled(program, "nearest"), centres, np.array([[0.0], [2.0], [-3.0]])), [2, 2, 1])
+    np.testing.assert_array_equal(
+        call(compiled(program, "nearest"), centres, np.array([[0.0], [2.0], [-3.0]])), [2, 2, 1]
+    )
 
 
 def lorenz(x: Any) -> Any:

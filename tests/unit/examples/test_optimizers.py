@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 import numpy as np
-import presk
 import pytest
-
 from tests.unit.examples import formulas
-from tests.unit.examples.running import LIBRARY, call, compiled, over
+from tests.unit.examples.running import LIBRARY, call, compiled, load, over
+
+import presk
 
 STEPS = 5
 PROGRAM = """
@@ -44,7 +44,9 @@ def drawn(source: np.random.Generator) -> Any:
     return {"w": source.normal(size=(3, 2)), "b": source.normal(size=2)}
 
 
-@pytest.mark.parametrize("options", [{}, {"beta1": 0.8, "beta2": 0.95, "weight_decay": 0.0}, {"beta1": 0.0, "eps": 1e-3}])
+@pytest.mark.parametrize(
+    "options", [{}, {"beta1": 0.8, "beta2": 0.95, "weight_decay": 0.0}, {"beta1": 0.0, "eps": 1e-3}]
+)
 def test_adamw(program: Any, source: np.random.Generator, options: dict[str, float]) -> None:
     p, gradients = drawn(source), [drawn(source) for _ in range(STEPS)]
     out, state = stepped(program, "adamw", p, gradients, 0.01, **options)
@@ -105,8 +107,8 @@ def rate(shape: str, step: int, peak: float, warmup: int, floor: float, steps: i
 @pytest.mark.parametrize("shape", ["constant", "linear", "cosine"])
 @pytest.mark.parametrize("warmup", [0, 4])
 def test_learning_rates(shape: str, warmup: int) -> None:
-    f = compiled(presk.load(str(LIBRARY / "rates.psk")), f"{shape}_rate")
+    f = compiled(load(LIBRARY / "rates.psk"), f"{shape}_rate")
     keywords = {"warmup": warmup} if shape == "constant" else {"steps": 20, "warmup": warmup, "floor": 0.125}
     for step in (1, 3, 4, 5, 11, 20, 30):
         expected = rate(shape, step, 0.5, warmup, 0.125, 20)
-        np.testing.assert_allclose(call(f, step=step, peak=0.5, **keywords), expected, rtol=1e-14)
+        np.testing.assert_allclose(call(f, t=step, peak=0.5, **keywords), expected, rtol=1e-14)
