@@ -9,6 +9,7 @@ both stay within NESTING_LIMIT, so that no pass over a tree meets Python's recur
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Callable
 from typing import NoReturn, TypeVar
 
@@ -50,6 +51,7 @@ class Reader(Cursor):
         self.starts: set[int] = set()
         self.failures = 0
         self._pairs: dict[int, int] | None = None
+        self._margin: list[int] | None = None
         self._ended = False
         self._faulty_lines = {source.position(each.span.start)[0] for each in found if each.span is not None}
 
@@ -224,7 +226,11 @@ class Reader(Cursor):
 
     def _holds_declaration(self, opened: int, close: int, goal: int) -> bool:
         """Whether the bracket swallowed a declaration at the left margin, so that its end is not to be trusted."""
-        return any(
-            token.kind in DECLARATION_WORDS and token.line_break and self.source.position(token.start)[1] == 1
-            for token in self.tokens[max(opened + 1, goal) : close]
-        )
+        if self._margin is None:
+            self._margin = [
+                index
+                for index, token in enumerate(self.tokens)
+                if token.kind in DECLARATION_WORDS and self.source.text[max(0, token.start - 1)] in "\r\n"
+            ]
+        after = bisect_right(self._margin, max(opened, goal - 1))
+        return after < len(self._margin) and self._margin[after] < close
