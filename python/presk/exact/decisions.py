@@ -127,6 +127,8 @@ def _extreme_ball(row: Sequence[Element], sign: int) -> Element:
     if all(identical(found, row[other]) for other in others):
         return found
     hull = ball_of(found)
+    if not isinstance(found, Tracked) and all(same_ball(hull, ball_of(row[other])) for other in others):
+        return found  # whichever of them is the extreme lies in this ball
     for other in others:
         hull = hull.max(ball_of(row[other])) if sign > 0 else hull.min(ball_of(row[other]))
     if isinstance(found, Tracked):

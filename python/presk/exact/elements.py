@@ -48,20 +48,28 @@ class Depends(Exception):
 
 
 class Undefined:
-    """An element without a value: where it arose, why, and at which row-major position of that let's operand.
+    """An element without a value: where it arose, why, and at which row-major position of its let.
 
-    `undecided`: it may well have a value, but the balls are too wide to tell; more bits can help. `alike`: two balls were
-    the same bit for bit, so that knowing their expressions can help.
+    `code` is that of the error where a result depends on it. `undecided`: it may well have a value, but the balls are too
+    wide to tell; more bits can help. `alike`: two balls were the same bit for bit, so that knowing their expressions can.
     """
 
-    __slots__ = ("alike", "position", "reason", "site", "undecided")
+    __slots__ = ("alike", "code", "position", "reason", "site", "undecided")
 
     def __init__(
-        self, site: Site, reason: str, position: int | None = None, *, undecided: bool = False, alike: bool = False
+        self,
+        site: Site,
+        reason: str,
+        position: int | None = None,
+        *,
+        code: str = "E6003",
+        undecided: bool = False,
+        alike: bool = False,
     ) -> None:
         self.site = site
         self.reason = reason
         self.position = position
+        self.code = code
         self.undecided = undecided
         self.alike = alike
 

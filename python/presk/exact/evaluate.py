@@ -8,7 +8,7 @@ tracked where two balls were the same bit for bit, else at twice the bits, at mo
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,12 +18,11 @@ from presk.core.nodes import Program
 from presk.exact.compile import CompiledProgram
 from presk.exact.context import Run
 from presk.exact.elements import Depends, Tracked, Undefined
-from presk.exact.loops import build, is_tuple
+from presk.exact.loops import is_tuple
 from presk.exact.precision import working
 from presk.exact.reals import Reals
-from presk.exact.rules.reductions import EmptyRow
 from presk.exact.rules.task import Value, names_of
-from presk.exact.values import ExactArray, rational_balls
+from presk.exact.values import ExactArray
 from presk.shapes.types import Tensor, Type, fields_of
 from presk.text.diagnostics import InternalError, PreskError, fail
 
@@ -107,15 +106,10 @@ def refusal(undefined: Undefined, bits: int | None = None) -> PreskError:
             site.span,
             "two expressions may be equal without looking alike; without --certify midpoints decide",
         )
-    if isinstance(undefined, EmptyRow):
-        return fail("E6004", f"`{site.primitive}` at {site.label} {undefined.reason}", site.span)
     place = "" if undefined.position is None else f", at element {undefined.position}"
-    return fail(
-        "E6003",
-        f"`{site.primitive}` at {site.label} {undefined.reason}{place}",
-        site.span,
-        "`where(mask, a, b)` doesn't depend on the branch it refuses",
-    )
+    hints = {"E6003": "`where(mask, a, b)` doesn't depend on the branch it refuses"}
+    sentence = f"`{site.primitive}` at {site.label} {undefined.reason}{place}"
+    return fail(undefined.code, sentence, site.span, hints.get(undefined.code))
 
 
 def _evaluate_once(compiled: CompiledProgram, run: Run, arguments: Sequence[Any]) -> ExactTree:
@@ -161,12 +155,9 @@ def _deliver(value: Value, of: Type, run: Run) -> ExactTree:
     sizes = of.sizes
     if isinstance(value, Reals):
         flat = value.points()
-        try:
-            finite = all(map(arb.is_finite, flat))
-        except TypeError:
+        if set(map(type, flat)) - {arb}:
             flat = [_plain(element) for element in flat]
-            finite = all(map(arb.is_finite, flat))
-        if not finite:
+        if not all(map(arb.is_finite, flat)):
             raise fail("E6006", "a result is too large or too small to be held")
         return ExactArray(flat, sizes, names_of(of), run.bits, certified=run.certify)
     for each in value:
@@ -179,8 +170,3 @@ def _plain(element: Any) -> arb:
     if isinstance(element, Undefined):
         raise Depends(element)
     return element.ball if isinstance(element, Tracked) else element
-
-
-__all__ = ["DEFAULT_BITS", "ExactTree", "build", "compile_program", "evaluate", "rational_balls", "refusal"]
-
-Deliver = Callable[[Value, Type, Run], ExactTree]

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from presk.exact.context import Run
 from presk.exact.layouts import position_text
+from presk.exact.precision import working
 from presk.exact.reals import Reals
 from presk.exact.rounding import FORMATS, round_ball, round_points
 from presk.text.diagnostics import fail
@@ -231,8 +232,6 @@ def rational_balls(elements: Sequence[Number], bits: int) -> list[arb]:
     """The elements as balls, fractions at `bits`."""
     if all(isinstance(each, arb) for each in elements):
         return cast(list[arb], list(elements))
-    from presk.exact.precision import working
-
     with working(bits):
         return [each if isinstance(each, arb) else arb(each) for each in elements]
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from presk.check.program import loads
+from presk.core.bind import bind
 from presk.core.nodes import Apply, Body, Expression, Function, Let, Operand, Parameter, Program, Ref
 from presk.exact.evaluate import evaluate
 from presk.exact.values import ExactArray
@@ -112,3 +114,14 @@ def names_of(primitive: str, *operands: Given, **given: Any) -> tuple[str | None
     of = program_of(primitive, *operands, **given).entry.result
     assert isinstance(of, Tensor)
     return tuple(axis.name for axis in of.explicit)
+
+
+def bound(text: str, entry: str = "f", **dims: int) -> Program:
+    """A function of a PSK program, bound."""
+    return bind(loads(text), entry, dims=dims)
+
+
+def run(text: str, *arguments: Any, entry: str = "f", dims: dict[str, int] | None = None, **options: Any) -> Any:
+    """A function of a PSK program, evaluated."""
+    found = [each if isinstance(each, (dict, tuple, ExactArray)) else np.asarray(each) for each in arguments]
+    return evaluate(bound(text, entry, **(dims or {})), found, **({"bits": BITS} | options))

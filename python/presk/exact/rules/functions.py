@@ -27,6 +27,9 @@ LARGEST_EXPONENT = arb(2) ** 100
 """Arguments of exp beyond this leave flint's range of exponents; a result that depends on one is refused."""
 
 
+OUT_OF_RANGE = "leaves the range of numbers that can be held"
+
+
 def _everywhere_above(flat: Flat, bound: arb) -> bool:
     """Whether all elements are certainly above the bound. False where one is undefined."""
     try:
@@ -80,7 +83,7 @@ def _within(x: Element) -> bool:
 def _too_large(site: Site, at: int, x: Element) -> Element:
     if isinstance(x, Undefined):
         return x
-    return Undefined(site, "leaves the range of numbers the reference can hold", at)
+    return Undefined(site, OUT_OF_RANGE, at, code="E6006")
 
 
 def _everywhere(apply: Callable[[Element], Element]) -> Function:
@@ -154,7 +157,7 @@ def _whole_power(site: Site, at: int, x: Element, base: arb, exponent: int) -> E
         return Undefined(site, "may raise 0 to a negative power", at, undecided=True)
     if abs(exponent) >= MOST_WHOLE_EXPONENT:
         if base != 1 and base != -1:
-            return Undefined(site, "leaves the range of numbers the reference can hold", at)
+            return Undefined(site, OUT_OF_RANGE, at, code="E6006")
         return arb(1) if exponent % 2 == 0 else x
     return x**exponent
 

@@ -227,13 +227,9 @@ class MaskedRows:
         """What a row without an allowed place gives (E6004)."""
         kept = [self.names[axis] for axis in self.rows.kept]
         where = position_text(kept, [self.sizes[axis] for axis in self.rows.kept], at)
-        return EmptyRow(self.site, f"has a row{where and ' ' + where} in which the mask allows no position")
-
-
-class EmptyRow(Undefined):
-    """A masked row without an allowed position: refused with a code of its own, E6004."""
-
-    __slots__ = ()
+        return Undefined(
+            self.site, f"has a row{where and ' ' + where} in which the mask allows no position", code="E6004"
+        )
 
 
 def _within(row: Flat, allowed: Flat | None) -> tuple[Flat, Undefined | None]:
