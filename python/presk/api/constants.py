@@ -7,6 +7,7 @@ exact, and a `str` is an integer, a decimal or a fraction. Called by `load` and 
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
@@ -20,7 +21,7 @@ from presk.text.diagnostics import fail
 
 Number: TypeAlias = int | float | str | Fraction | Decimal
 
-NUMBER = re.compile(r"([+-]?)(\d[\d_]*)(?:\.([\d_]+))?(?:[eE]([+-]?\d{1,7}))?", re.ASCII)
+NUMBER = re.compile(r"([+-]?)(\d+(?:_\d+)*)(?:\.(\d+(?:_\d+)*))?(?:[eE]([+-]?\d{1,7}))?", re.ASCII)
 
 DIGITS_LIMIT = 4300
 """Digits of a constant, its exponent written out; Python reads no longer integers."""
@@ -47,7 +48,7 @@ def exact_number(name: str, value: object) -> Fraction:
         case _:
             raise _refused(name, value)
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > constants.BITS_LIMIT:
-        raise _refused(name, "a number of that many digits")
+        raise _too_long(name)
     return number
 
 
@@ -68,16 +69,21 @@ def _decimal(name: str, text: str, whole: str) -> Fraction:
         raise _refused(name, whole)
     sign, digits, decimals, exponent = match[1], match[2], match[3] or "", int(match[4] or 0)
     if len(digits) + len(decimals) + abs(exponent) > DIGITS_LIMIT:
-        raise _refused(name, "a number of that many digits")
+        raise _too_long(name)
     digits, decimals = digits.replace("_", ""), decimals.replace("_", "")
     number = Fraction(int(digits + decimals)) * Fraction(10) ** (exponent - len(decimals))
     return -number if sign == "-" else number
 
 
+def _too_long(name: str) -> Exception:
+    return fail("E4020", f"`{name}` can't be a number of so many digits", hint=f"at most {DIGITS_LIMIT} are kept")
+
+
 def _refused(name: str, value: object) -> Exception:
-    shown = str(value)
+    plain = value is None or isinstance(value, (str, float, bool, Decimal))
+    shown = reprlib.repr(str(value)) if plain else f"a {type(value).__name__}"
     return fail(
         "E4020",
-        f"`{name}` can't be {shown if len(shown) <= 60 else shown[:57] + '...'}",
+        f"`{name}` can't be {shown}",
         hint="a constant is an exact number: 128, 0.1, 3e-4 or 1/3",
     )

@@ -156,7 +156,8 @@ def _misshaped(of: Tensor, shape: tuple[int, ...]) -> str | None:
     """What the type says against a shape, as far as its sizes are numbers; None where nothing."""
     axes, beyond = of.explicit, len(shape) - len(of.explicit)
     if beyond < 0 or (beyond and of.run is None):
-        return f"{_plain(of)} has {len(axes)} {'axis' if len(axes) == 1 else 'axes'}"
+        known = f"has {len(axes)} {'axis' if len(axes) == 1 else 'axes'}" if axes else "is a scalar"
+        return f"{_plain(of)} {known}"
     for at, (axis, extent) in enumerate(zip(axes, shape[beyond:], strict=True)):
         size = axis.size.whole
         if size is not None and size != extent:

@@ -25,6 +25,9 @@ from presk.shapes.poly import number as size
 from presk.shapes.types import ModuleOf, Type
 from presk.text.diagnostics import did_you_mean, fail
 
+SIZE_LIMIT = 1 << 63
+"""No size of an array reaches this."""
+
 
 @dataclass(frozen=True, slots=True)
 class DataParameter:
@@ -131,5 +134,7 @@ def _size(name: str, value: object) -> int:
     try:
         whole = operator.index(value)  # pyright: ignore[reportArgumentType]: whatever isn't a whole number raises
     except TypeError:
-        raise fail("E6034", f"`{name}` is a size, not {value!r}", hint="a whole number") from None
+        raise fail("E6034", f"`{name}` is a size, not a {type(value).__name__}", hint="a whole number") from None
+    if abs(whole) >= SIZE_LIMIT:
+        raise fail("E6034", f"`{name}` is a size, and doesn't fit 63 bits")
     return whole

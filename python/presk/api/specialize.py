@@ -85,7 +85,7 @@ class Specializer:
         self.settings = settings
         self.signature = EntrySignature(entry)
         self.backend = registry.make(settings.backend, bits=settings.bits, certify=settings.certify)
-        self._by_shape: OrderedDict[Hashable, Specialization] = OrderedDict()
+        self._by_shape: OrderedDict[Hashable, Hashable] = OrderedDict()
         self._by_type: OrderedDict[Hashable, Specialization] = OrderedDict()
         self._lock = Lock()
         self._hits = self._misses = 0
@@ -126,16 +126,15 @@ class Specializer:
     def specialize(self, values: Mapping[str, Any], sizes: Mapping[str, int]) -> tuple[Specialization, dict[str, Any]]:
         """What runs these values, and the values as trees of exactly their types' fields. Raises PreskError."""
         key = _shapes(values, sizes)
-        known = self._look_up(self._by_shape, key)
+        known = self._look_up(key)
         if known is not None:
             kinds = {each.name: each.type for each in known.core.entry.parameters}
             return known, {name: fit(name, kinds[name], value) for name, value in values.items()}
         matched = self.match(values, sizes)
         types = (matched.types, tuple(sorted(matched.dims.items())))
-        found = self._look_up(self._by_type, types) or self._prepare(types, self.bind(matched))
         with self._lock:
-            _keep(self._by_shape, key, found, SHAPES_KEPT)
-        return found, dict(matched.values)
+            _keep(self._by_shape, key, types, SHAPES_KEPT)
+        return self._look_up(key) or self._prepare(types, self.bind(matched)), dict(matched.values)
 
     def match(self, values: Mapping[str, Any], sizes: Mapping[str, int]) -> Matched:
         """The values held against the entry's types, with the sizes given beside them."""
@@ -156,12 +155,15 @@ class Specializer:
         with self._lock:
             return CacheInfo(self._hits, self._misses, len(self._by_type), KEPT)
 
-    def _look_up(self, table: OrderedDict[Hashable, Specialization], key: Hashable) -> Specialization | None:
+    def _look_up(self, shapes: Hashable) -> Specialization | None:
+        """The specialization these shapes led to, where it is still kept."""
         with self._lock:
-            found = table.get(key)
+            types = self._by_shape.get(shapes)
+            found = None if types is None else self._by_type.get(types)
             if found is not None:
                 self._hits += 1
-                table.move_to_end(key)
+                self._by_shape.move_to_end(shapes)
+                self._by_type.move_to_end(types)
             return found
 
     def _prepare(self, types: Hashable, core: Core) -> Specialization:

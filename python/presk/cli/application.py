@@ -51,9 +51,9 @@ class Commands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that was named; an unknown one gets a hint."""
-        from presk.text.diagnostics import did_you_mean
-
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            from presk.text.diagnostics import did_you_mean
+
             hint = did_you_mean(args[0], COMMANDS)
             raise click.UsageError(f"there is no command `{args[0]}`" + (f": {hint}" if hint else "."), ctx)
         return super().resolve_command(ctx, args)

@@ -8,16 +8,16 @@ line; with `PRESK_DEBUG=1` it shows its traceback.
 from __future__ import annotations
 
 import errno
-import json
 import os
 import sys
 from collections.abc import Sequence
 from io import TextIOWrapper
+from typing import TYPE_CHECKING
 
 import click
 
-from presk.cli.shell import split_entry_hint
-from presk.text.diagnostics import Diagnostic, PreskError
+if TYPE_CHECKING:
+    from presk.text.diagnostics import Diagnostic
 
 FAILED, INTERRUPTED = 1, 130
 """Exit codes; click gives 2 to usage errors."""
@@ -40,6 +40,8 @@ def run(arguments: Sequence[str]) -> int:
         _discard_output()
         if error.errno == errno.EPIPE:
             return 0
+        from presk.text.diagnostics import Diagnostic
+
         click.echo(Diagnostic("E8002", f"the output can't be written: {error.strerror}").render(), err=True)
         return FAILED
 
@@ -47,27 +49,20 @@ def run(arguments: Sequence[str]) -> int:
 def _guarded(arguments: list[str]) -> int:
     try:
         return _invoke(arguments)
-    except PreskError as error:
-        _report(arguments, error.diagnostics)
-        return FAILED
     except CheckFailedError:
         return FAILED
     except click.ClickException as error:
         error.show()
-        hint = split_entry_hint(arguments) if isinstance(error, click.UsageError) else None
-        if hint:
-            click.echo(hint, err=True)
+        if isinstance(error, click.UsageError):
+            _hint_at_split_entry(arguments)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return INTERRUPTED
-    except MemoryError:
-        _report(arguments, (Diagnostic("E9004", "the memory doesn't suffice", hint="smaller sizes, or fewer bits"),))
-        return FAILED
     except Exception as error:
         if isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.ENOSPC):
             raise  # standard output's: a file's has become a diagnostic where it was written
-        _confess(error)
+        _report(arguments, error)
         return FAILED
 
 
@@ -78,13 +73,33 @@ def _invoke(arguments: list[str]) -> int:
     return result if isinstance(result, int) else 0
 
 
-def _report(arguments: list[str], diagnostics: Sequence[Diagnostic]) -> None:
+def _report(arguments: list[str], error: Exception) -> None:
     """Diagnostics as text on stderr; under `--json` as data on stdout, for they are then the answer."""
-    if "--json" in arguments:
-        click.echo(json.dumps({"diagnostics": [each.to_json() for each in diagnostics]}))
+    from presk.text.diagnostics import Diagnostic, PreskError
+
+    found: Sequence[Diagnostic]
+    if isinstance(error, PreskError):
+        found = error.diagnostics
+    elif isinstance(error, MemoryError):
+        found = [Diagnostic("E9004", "the memory doesn't suffice", hint="smaller dimensions, or fewer bits")]
+    else:
+        _confess(error)
         return
-    for each in diagnostics:
+    if "--json" in arguments:
+        import json
+
+        click.echo(json.dumps({"diagnostics": [each.to_json() for each in found]}))
+        return
+    for each in found:
         click.echo(each.render(), err=True)
+
+
+def _hint_at_split_entry(arguments: list[str]) -> None:
+    from presk.cli.shell import split_entry_hint
+
+    hint = split_entry_hint(arguments)
+    if hint is not None:
+        click.echo(hint, err=True)
 
 
 def _confess(error: Exception) -> None:

@@ -56,7 +56,7 @@ class Executable(ABC):
     """An entry ready to be called: any number of times, from any thread."""
 
     @abstractmethod
-    def bind(self, **leading: Value) -> Executable:
+    def bind(self, /, **leading: Value) -> Executable:
         """The executable with its first parameters, by name, checked and converted once. Errors as for a call."""
 
     @abstractmethod

@@ -42,7 +42,7 @@ def draw_leaf(leaf: Leaf, seed: int, prefix: trees.Path = ()) -> F64:
     sizes = leaf.type.sizes
     layers = [_value(leaf.initial, path, seed, sizes, index) for index in np.ndindex(*leaf.layers)]
     whole = np.stack(layers) if layers else np.empty((0, *sizes))
-    return whole.reshape(*leaf.layers, *sizes)
+    return whole.reshape((*leaf.layers, *sizes))
 
 
 def _tree(of: Type, path: trees.Path, drawn: dict[trees.Path, F64]) -> Any:

@@ -59,7 +59,7 @@ class _Exact(Executable):
     training: bool
     leading: dict[str, Value] = field(default_factory=dict[str, Value])
 
-    def bind(self, **leading: Value) -> Executable:
+    def bind(self, /, **leading: Value) -> Executable:
         taken = {name: of for name, of in self._parameters() if name in leading}
         accepted = {name: accept(name, of, leading[name], finite=True) for name, of in taken.items()}
         return _Exact(self.backend, self.entry, self.training, {**self.leading, **accepted})

@@ -59,9 +59,9 @@ def test_a_folder_is_all_its_tensor_files(tmp_path: Path) -> None:
     np.savez(tmp_path / "sub" / "y.npz", a=np.ones(2))
     (tmp_path / "notes.txt").write_text("no tensors")
     assert list(array_files.read_folder(tmp_path)) == ["sub/y.npz/a", "x.npy"]
+    (tmp_path / "none").mkdir()
     with pytest.raises(PreskError) as caught:
-        array_files.read_folder(tmp_path / "sub" / "..")  # still the folder
-        array_files.read_folder(tmp_path.parent / "nothing-here")
+        array_files.read_folder(tmp_path / "none")
     assert caught.value.code == "E8003"
 
 
@@ -108,7 +108,9 @@ def test_an_archive_that_unpacks_past_the_memory_is_refused(tmp_path: Path) -> N
 
 
 @given(st.integers(0, 300), st.integers(0, 20), st.binary(max_size=20), st.booleans())
-def test_mutated_files_are_read_or_refused(tmp_path_factory: Any, at: int, cut: int, noise: bytes, packed: bool) -> None:
+def test_mutated_files_are_read_or_refused(
+    tmp_path_factory: Any, at: int, cut: int, noise: bytes, packed: bool
+) -> None:
     path = tmp_path_factory.getbasetemp() / "mutated"
     held = io.BytesIO()
     if packed:
@@ -117,7 +119,9 @@ def test_mutated_files_are_read_or_refused(tmp_path_factory: Any, at: int, cut: 
         np.save(held, np.arange(4.0))
     data = held.getvalue()
     path.write_bytes(data[:at] + noise + data[at + cut :])
+    codes = {"E8003"}
     try:
         array_files.read(path)
     except PreskError as error:
-        assert error.code == "E8003"
+        codes.add(error.code)
+    assert codes == {"E8003"}

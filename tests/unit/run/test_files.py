@@ -12,6 +12,16 @@ from presk.run.files import read_bytes, replacing, shown, write_bytes
 from presk.text.diagnostics import PreskError
 
 
+def names(folder: Path) -> list[str]:
+    return [each.name for each in folder.iterdir()]
+
+
+def fail_while_writing(path: Path, error: BaseException) -> None:
+    with replacing(path) as temporary:
+        temporary.write_bytes(b"half")
+        raise error
+
+
 def test_a_file_is_replaced_and_keeps_its_permissions(tmp_path: Path) -> None:
     path = tmp_path / "a.psk"
     path.write_bytes(b"old")
@@ -19,7 +29,7 @@ def test_a_file_is_replaced_and_keeps_its_permissions(tmp_path: Path) -> None:
     write_bytes(path, b"new")
     assert path.read_bytes() == b"new"
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    assert os.listdir(tmp_path) == ["a.psk"]
+    assert names(tmp_path) == ["a.psk"]
 
 
 def test_a_new_file_has_the_permissions_of_the_umask(tmp_path: Path) -> None:
@@ -34,23 +44,21 @@ def test_a_new_file_has_the_permissions_of_the_umask(tmp_path: Path) -> None:
 def test_a_failure_while_writing_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"old")
-    with pytest.raises(PreskError) as caught, replacing(path) as temporary:
-        temporary.write_bytes(b"half")
-        raise OSError(28, "No space left on device")
+    with pytest.raises(PreskError) as caught:
+        fail_while_writing(path, OSError(28, "No space left on device"))
     assert caught.value.code == "E8002"
     assert "No space left" in str(caught.value)
     assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["a"]
+    assert names(tmp_path) == ["a"]
 
 
 def test_an_interrupt_while_writing_leaves_the_old_file_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_bytes(b"old")
-    with pytest.raises(KeyboardInterrupt), replacing(path) as temporary:
-        temporary.write_bytes(b"half")
-        raise KeyboardInterrupt
+    with pytest.raises(KeyboardInterrupt):
+        fail_while_writing(path, KeyboardInterrupt())
     assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["a"]
+    assert names(tmp_path) == ["a"]
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

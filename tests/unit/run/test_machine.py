@@ -20,7 +20,9 @@ def test_threads_come_of_the_variable_first(monkeypatch: pytest.MonkeyPatch) -> 
         assert caught.value.code == "E9007"
 
 
-@pytest.mark.parametrize(("quota", "expected"), [("max 100000", 8), ("150000 100000", 2), ("50000 100000", 1), ("?", 8)])
+@pytest.mark.parametrize(
+    ("quota", "expected"), [("max 100000", 8), ("150000 100000", 2), ("50000 100000", 1), ("?", 8)]
+)
 def test_affinity_and_a_containers_quota_count(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, quota: str, expected: int
 ) -> None:

@@ -39,7 +39,8 @@ def test_a_dict_that_is_a_leaf_stays_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "items", [[((), 1), (("a",), 2)], [(("a",), 1), (("a", "b"), 2)], [(("a", "b"), 1), (("a",), 2)], [((), 1), ((), 1)]]
+    "items",
+    [[((), 1), (("a",), 2)], [(("a",), 1), (("a", "b"), 2)], [(("a", "b"), 1), (("a",), 2)], [((), 1), ((), 1)]],
 )
 def test_leaves_in_each_others_place_are_refused(items: list[tuple[trees.Path, int]]) -> None:
     with pytest.raises(PreskError) as caught:
