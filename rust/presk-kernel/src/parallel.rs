@@ -89,8 +89,10 @@ fn carries_nothing(split: &Loop) -> bool {
 /// Finds variables and scratch a round reads before it has set them.
 #[derive(Default)]
 struct Carried {
+    /// Variables and scratch buffers set so far in this round, by letter and number.
     set: std::collections::BTreeSet<(char, u32)>,
-    stored: std::collections::BTreeSet<u32>,
+    /// The same in the order they were set.
+    order: Vec<(char, u32)>,
     found: bool,
 }
 
@@ -99,16 +101,16 @@ impl Carried {
         for statement in body {
             statement.kind.values(&mut |value| value.visit(&mut |value| self.read(value)));
             match &statement.kind {
-                StatementKind::SetReal(number, _) => drop(self.set.insert(('s', *number))),
-                StatementKind::SetInt(number, _) => drop(self.set.insert(('n', *number))),
-                StatementKind::SetBool(number, _) => drop(self.set.insert(('b', *number))),
-                StatementKind::SetVector(number, _) => drop(self.set.insert(('v', *number))),
+                StatementKind::SetReal(number, _) => self.sets('s', *number),
+                StatementKind::SetInt(number, _) => self.sets('n', *number),
+                StatementKind::SetBool(number, _) => self.sets('b', *number),
+                StatementKind::SetVector(number, _) => self.sets('v', *number),
                 StatementKind::For(each) if each.extent > 0 => self.block(&each.body),
                 StatementKind::For(each) => self.conditional(&each.body),
                 StatementKind::If(_, body) => self.conditional(body),
                 stored => {
                     if let Some((Access { buffer: Buffer::Scratch(number), .. }, _)) = stored.stored() {
-                        self.stored.insert(*number);
+                        self.sets('t', *number);
                     }
                 }
             }
@@ -117,9 +119,17 @@ impl Carried {
 
     /// A body that may not run sets nothing for what follows.
     fn conditional(&mut self, body: &[crate::ir::Statement]) {
-        let (set, stored) = (self.set.clone(), self.stored.clone());
+        let before = self.order.len();
         self.block(body);
-        (self.set, self.stored) = (set, stored);
+        for name in self.order.drain(before..) {
+            self.set.remove(&name);
+        }
+    }
+
+    fn sets(&mut self, letter: char, number: u32) {
+        if self.set.insert((letter, number)) {
+            self.order.push((letter, number));
+        }
     }
 
     fn read(&mut self, value: walk::Value) {
@@ -132,7 +142,7 @@ impl Carried {
             Value::Vector(Vector::Variable(number)) => ('v', *number),
             _ => {
                 if let Some(Access { buffer: Buffer::Scratch(number), .. }) = value.load() {
-                    self.found |= !self.stored.contains(number);
+                    self.found |= !self.set.contains(&('t', *number));
                 }
                 return;
             }

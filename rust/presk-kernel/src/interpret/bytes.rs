@@ -1,15 +1,15 @@
 //! Elements in byte slices, in the machine's byte order, with no alignment asked for.
 
-/// Element `at` of a slice of elements of N bytes; none past its end.
+/// Element `at` of a slice of elements of N bytes; none past its end. A negative number is past every end.
+#[inline]
 pub fn get<const N: usize>(bytes: &[u8], at: i64) -> Option<[u8; N]> {
-    let start = usize::try_from(at).ok()?.checked_mul(N)?;
-    bytes.get(start..start.checked_add(N)?)?.try_into().ok()
+    bytes.as_chunks().0.get(usize::try_from(at.cast_unsigned()).ok()?).copied()
 }
 
 /// Overwrites element `at`; none past the slice's end.
+#[inline]
 pub fn set<const N: usize>(bytes: &mut [u8], at: i64, value: [u8; N]) -> Option<()> {
-    let start = usize::try_from(at).ok()?.checked_mul(N)?;
-    bytes.get_mut(start..start.checked_add(N)?)?.copy_from_slice(&value);
+    *bytes.as_chunks_mut().0.get_mut(usize::try_from(at.cast_unsigned()).ok()?)? = value;
     Some(())
 }
 

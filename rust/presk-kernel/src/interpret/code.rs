@@ -90,6 +90,13 @@ pub enum Op {
         left: Register,
         right: Register,
     },
+    /// `addend` + `left` · `right`, both rounded: the step of a contraction, in one dispatch.
+    MulAdd {
+        to: Register,
+        addend: Register,
+        left: Register,
+        right: Register,
+    },
     Real {
         to: Register,
         left: Register,

@@ -86,6 +86,10 @@ impl<'m, R: Arith> Machine<'m, R> {
             match op {
                 Op::Add { to, left, right } => self.reals[*to as usize] = self.real(*left).add(self.real(*right)),
                 Op::Mul { to, left, right } => self.reals[*to as usize] = self.real(*left).mul(self.real(*right)),
+                Op::MulAdd { to, addend, left, right } => {
+                    let product = self.real(*left).mul(self.real(*right));
+                    self.reals[*to as usize] = self.real(*addend).add(product);
+                }
                 Op::LoadF32 { to, from } => {
                     let bytes = self.load::<WATCHED, 4>(from)?;
                     self.reals[*to as usize] = R::from_f32(f32::from_ne_bytes(bytes));
@@ -216,13 +220,11 @@ impl<'m, R: Arith> Machine<'m, R> {
         match op {
             Op::LoadInt { to, from, bound } => {
                 let value = i64::from_ne_bytes(self.load::<WATCHED, 8>(from)?);
-                if *bound > 0 && u64::try_from(value).is_ok_and(|value| value < *bound) {
-                    self.ints[*to as usize] = value;
-                } else if *bound == 0 {
-                    self.ints[*to as usize] = value;
-                } else {
+                let is_below = u64::try_from(value).is_ok_and(|value| value < *bound);
+                if *bound > 0 && !is_below {
                     return Err(Fault::Value(from.site, value, *bound));
                 }
+                self.ints[*to as usize] = value;
             }
             Op::StoreInt { to, from } => self.store::<WATCHED, 8>(to, self.int(*from).to_ne_bytes())?,
             Op::LoadBool { to, from } => {

@@ -27,6 +27,13 @@ impl Compiler<'_> {
             Real::Load(access) => return self.load(access, &[to], ops),
             Real::Unary(operator, operand) => unary(*operator, to, self.real(operand, ops)?),
             Real::Call(function, operand) => Op::Call { to, from: self.real(operand, ops)?, function: *function },
+            Real::Binary(RealBinary::Add, addend, product)
+                if matches!(**product, Real::Binary(RealBinary::Mul, ..)) =>
+            {
+                let Real::Binary(_, left, right) = &**product else { unreachable!("it is a product") };
+                let (addend, left) = (self.real(addend, ops)?, self.real(left, ops)?);
+                Op::MulAdd { to, addend, left, right: self.real(right, ops)? }
+            }
             Real::Binary(operator, left, right) => {
                 let (left, right) = (self.real(left, ops)?, self.real(right, ops)?);
                 binary(*operator, to, left, right)
@@ -71,6 +78,19 @@ impl Compiler<'_> {
             Vector::Unary(operator, operand) => {
                 let from = self.vector(operand, ops)?;
                 ops.extend(to.iter().zip(from).map(|(&to, from)| unary(*operator, to, from)));
+            }
+            Vector::Binary(RealBinary::Add, addend, product)
+                if matches!(**product, Vector::Binary(RealBinary::Mul, ..)) =>
+            {
+                let Vector::Binary(_, left, right) = &**product else { unreachable!("it is a product") };
+                let (addend, left, right) =
+                    (self.vector(addend, ops)?, self.vector(left, ops)?, self.vector(right, ops)?);
+                ops.extend((0..to.len()).map(|lane| Op::MulAdd {
+                    to: to[lane],
+                    addend: addend[lane],
+                    left: left[lane],
+                    right: right[lane],
+                }));
             }
             Vector::Binary(operator, left, right) => {
                 let (left, right) = (self.vector(left, ops)?, self.vector(right, ops)?);
