@@ -1,7 +1,7 @@
 """Malformed programs by the thousand: each ends in a diagnostic, and what parses formats to the same program.
 
-`PRESK_FUZZ` is the number of cases in all; each sweep takes a share that its cost allows. The seeds are fixed, so that a
-failure names its case.
+`PRESK_FUZZ` is the number of cases in all; each sweep takes a share that its cost allows. The seeds are fixed, so that
+a failure names its case.
 """
 
 from __future__ import annotations
@@ -147,9 +147,11 @@ def test_any_bytes_are_read_or_refused() -> None:
         check_refusal(lambda data=data: parse(decode("x", bytes(data))))
 
 
-@pytest.mark.parametrize(
-    "piece", ["(", "{", "[", "f(\nfn ", "if c {\n", "a.", "-", "1 ", "$ ", "x = ", '"', "/*\n", "};", "\n;"]
-)
+PIECES_WITHOUT_END = ["(", "{", "[", "f(\nfn ", "if c {\n", "a.", "-", "1 ", "$ ", "x = ", '"', "/*\n", "};", "\n;"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("piece", PIECES_WITHOUT_END)
 def test_the_time_grows_no_faster_than_the_text(piece: str) -> None:
     for closing in ("", ")", "}", "\n}", "]"):
         began = time.monotonic()
