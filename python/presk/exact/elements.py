@@ -77,7 +77,7 @@ class Undefined:
         return self
 
     __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __truediv__ = __rtruediv__ = _itself
-    __neg__ = __abs__ = __pow__ = __rpow__ = _itself
+    __pos__ = __neg__ = __abs__ = __pow__ = __rpow__ = _itself
     __lt__ = __le__ = __gt__ = __ge__ = _itself
     __eq__ = __ne__ = _itself  # type: ignore[assignment]
     __hash__ = object.__hash__
@@ -175,6 +175,7 @@ def _install() -> None:
     for name, apply in binary.items():
         setattr(Tracked, f"__{name}__", _binary(name, apply))
         setattr(Tracked, f"__r{name}__", _binary(name, apply, swapped=True))
+    Tracked.__pos__ = _unary("pos", lambda x: +x)
     Tracked.__neg__ = _unary("neg", lambda x: -x)
     Tracked.__abs__ = _unary("abs", lambda x: abs(x))
     for name in ("exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "erfc", "floor"):

@@ -10,13 +10,14 @@ a certifying evaluation calls erfc itself, which the tests hold the tables again
 from __future__ import annotations
 
 from functools import lru_cache
-from math import ceil, log, log2, sqrt
+from math import ceil, inf, log, log2, sqrt
 from typing import cast
 
 import numpy as np
-from flint import arb, arb_poly, ctx
+from flint import arb, arb_poly
 
-from presk.exact.elements import Element
+from presk.exact.elements import Element, Undefined, ball_of
+from presk.exact.precision import guarded
 
 CELL_BITS = 6
 """A cell is 2 to minus this wide. Narrower ones save little: 10 for 6 saves a tenth, and makes five times as many."""
@@ -27,6 +28,9 @@ WIDEST = 8.0
 GUARD_BITS = 20
 LARGEST_BITS = 512
 """Above this erfc is hardly slower. Below, all cells together take a few megabytes."""
+
+ARGUMENT_GUARD = 8
+"""Extra bits of erfc's argument."""
 
 Cell = tuple[arb, arb_poly]
 
@@ -59,8 +63,14 @@ def _gelu_near(x: Element, bits: int) -> Element:
 
 
 def distribution_at(x: Element) -> Element:
-    """Φ(x) by erfc."""
-    return (x * -arb(2).rsqrt()).erfc() / 2
+    """Φ(x) by erfc, whose argument carries the bits that its size costs: an error δ of it is one of x²·δ of Φ(x)."""
+    if isinstance(x, Undefined):
+        return x
+    size = float(abs(ball_of(x)).mid())
+    lost = 2 * ceil(log2(size)) if 1 < size < inf else 0
+    with guarded(ARGUMENT_GUARD + lost):
+        found = (x * -arb(2).rsqrt()).erfc() / 2
+    return +found
 
 
 @lru_cache(maxsize=8)
@@ -72,16 +82,12 @@ def _make_cell(centre: float, bits: int) -> Cell:
     """The centre, and Φ around it as a polynomial in the distance from it."""
     terms = terms_needed(ceil(abs(centre)), bits)
     c = arb(centre)
-    before = ctx.prec
-    ctx.prec = bits + GUARD_BITS
-    try:
+    with guarded(GUARD_BITS):
         density = [(-c * c / 2).exp() / (2 * arb.pi()).sqrt()]
         density.append(-c * density[0])
         for n in range(1, terms - 2):
             density.append(-(c * density[n] + density[n - 1]) / (n + 1))
         exact = [distribution_at(c), *(each / (n + 1) for n, each in enumerate(density))]
-    finally:
-        ctx.prec = before
     return c, arb_poly([(+each).mid() for each in exact[:terms]])
 
 

@@ -37,3 +37,14 @@ def working(bits: int) -> Iterator[None]:
             yield
         finally:
             ctx.prec = before
+
+
+@contextmanager
+def guarded(extra: int) -> Iterator[None]:
+    """Computes with `extra` more bits than now, for the steps inside of one function. Only within `working`."""
+    before = ctx.prec
+    ctx.prec = before + extra
+    try:
+        yield
+    finally:
+        ctx.prec = before

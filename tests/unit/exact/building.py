@@ -116,12 +116,13 @@ def names_of(primitive: str, *operands: Given, **given: Any) -> tuple[str | None
     return tuple(axis.name for axis in of.explicit)
 
 
-def bound(text: str, entry: str = "f", **dims: int) -> Program:
+def bound(text: str, entry: str = "f", *, training: bool = False, **dims: int) -> Program:
     """A function of a PSK program, bound."""
-    return bind(loads(text), entry, dims=dims)
+    return bind(loads(text), entry, dims=dims, training=training)
 
 
 def run(text: str, *arguments: Any, entry: str = "f", dims: dict[str, int] | None = None, **options: Any) -> Any:
     """A function of a PSK program, evaluated."""
     found = [each if isinstance(each, (dict, tuple, ExactArray)) else np.asarray(each) for each in arguments]
-    return evaluate(bound(text, entry, **(dims or {})), found, **({"bits": BITS} | options))
+    program = bound(text, entry, training=options.get("training", False), **(dims or {}))
+    return evaluate(program, found, **({"bits": BITS} | options))

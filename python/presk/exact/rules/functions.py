@@ -18,6 +18,7 @@ from presk.exact.context import Run
 from presk.exact.elements import Depends, Element, Site, Undefined, ball_of
 from presk.exact.layouts import Flat
 from presk.exact.normal_tables import distribution_at, gelu
+from presk.exact.precision import guarded
 
 Function = Callable[[Run, Site, Flat], Flat]
 
@@ -26,6 +27,9 @@ MINUS_ONE = arb(-1)
 LARGEST_EXPONENT = arb(2) ** 100
 """Arguments of exp beyond this leave flint's range of exponents; a result that depends on one is refused."""
 
+
+FUNCTION_GUARD = 64
+"""Extra bits for the steps of a function whose exponential's argument is rounded first: as many as it can be large."""
 
 OUT_OF_RANGE = "leaves the range of numbers that can be held"
 
@@ -124,7 +128,9 @@ def _quotient(site: Site, at: int, x: Element, y: Element) -> Element:
 
 def powers(run: Run, site: Site, bases: Flat, exponents: Flat) -> Flat:
     """x to the power y."""
-    return [_power(site, at, x, y) for at, (x, y) in enumerate(zip(bases, exponents, strict=True))]
+    with guarded(FUNCTION_GUARD):
+        found = [_power(site, at, x, y) for at, (x, y) in enumerate(zip(bases, exponents, strict=True))]
+    return [+each for each in found]
 
 
 def _power(site: Site, at: int, x: Element, y: Element) -> Element:
@@ -175,6 +181,9 @@ def _softplus(x: Element) -> Element:
     return x + (-x).exp().log1p()
 
 
+_bounded_sigmoid = _bounded(_sigmoid)
+
+
 def _surely_negative(x: Element) -> bool:
     return not isinstance(x, Undefined) and bool(ball_of(x) < ZERO)
 
@@ -185,11 +194,12 @@ def _silu(x: Element) -> Element:
 
 def _gelu_tanh(run: Run, site: Site, flat: Flat) -> Flat:
     """x·(1 + tanh u) / 2 = x·sigmoid(2u), u = √(2/π)·(x + 0.044715·x³)."""
-    factor = 2 * (2 / arb.pi()).sqrt()
-    cubic = arb(fmpq(44715, 1000000))
-    if not run.certify:
-        factor, cubic = factor.mid(), cubic.mid()
-    return [x * _sigmoid(factor * (x + cubic * (x * x * x))) for x in flat]
+    with guarded(FUNCTION_GUARD):
+        factor = 2 * (2 / arb.pi()).sqrt()
+        cubic = arb(fmpq(44715, 1000000))
+        found = _bounded_sigmoid(run, site, [factor * (x + cubic * (x * x * x)) for x in flat])
+        found = [x * y for x, y in zip(flat, found, strict=True)]
+    return [+each for each in found]
 
 
 def _gelu(run: Run, site: Site, flat: Flat) -> Flat:
@@ -261,7 +271,7 @@ FUNCTIONS: dict[str, Function] = {
     "sin": _everywhere(lambda x: x.sin()),
     "cos": _everywhere(lambda x: x.cos()),
     "erf": _everywhere(lambda x: x.erf()),
-    "sigmoid": _bounded(_sigmoid),
+    "sigmoid": _bounded_sigmoid,
     "softplus": _bounded(_softplus),
     "relu": _relu,
     "gelu": _gelu,
