@@ -13,10 +13,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
+from presk.check import static
 from presk.check.draws import number_draws
 from presk.check.emit import Emitter, Handle
 from presk.check.scope import File
 from presk.check.session import Session
+from presk.check.signature import meet
 from presk.check.typing import TypeScope
 from presk.check.values import Data, Fields, Items, Number, Truth, Value, describe, type_of
 from presk.primitives.table import Misfit
@@ -162,8 +164,6 @@ def as_real(context: Context, value: Value, span: Span) -> Data:
 
 def coerce(context: Context, value: Value, wanted: Type, what: str, span: Span) -> Data:
     """The value as data of a stated type; the caller sees the stated type. Raises PreskError."""
-    from presk.check.signature import meet
-
     if isinstance(wanted, Tensor) and wanted.kind == "real" and isinstance(value, (Data, Number)):
         actual = type_of(value)
         if isinstance(actual, Tensor) and actual.kind == "nat":
@@ -188,8 +188,6 @@ def coerce(context: Context, value: Value, wanted: Type, what: str, span: Span) 
 
 def nat_literal(context: Context, value: Number, wanted: Tensor, what: str, span: Span) -> Data:
     """A number where a `nat < N` of the run is asked: its bound is checked."""
-    from presk.check import static
-
     size = static.as_size(value, span)
     bound = wanted.bound
     assert bound is not None

@@ -5,6 +5,8 @@ from __future__ import annotations
 from presk.check import static
 from presk.check.context import Context, as_data, coerce, field_of, rule
 from presk.check.invoke import apply_primitive
+from presk.check.scope import Declaration
+from presk.check.slices import replace_slice
 from presk.check.typing import find, module_arguments, module_type
 from presk.check.values import (
     Data,
@@ -153,8 +155,6 @@ def field(context: Context, node: tree.Field) -> Value:
 
 
 def _of_file(context: Context, node: tree.Field, declaration: object, file: str) -> Value:
-    from presk.check.scope import Declaration
-
     if isinstance(declaration, Declaration):
         match declaration.node:
             case tree.Const():
@@ -180,8 +180,6 @@ def _method(context: Context, module: ModuleOf, name: str) -> FunctionValue | No
 
 def method_of(owner: object, module: ModuleOf, name: str) -> FunctionValue | None:
     """The function of a module by its name, or None."""
-    from presk.check.scope import Declaration
-
     assert isinstance(owner, Declaration) and isinstance(owner.node, tree.Module)
     for function in owner.node.functions:
         if function.name == name:
@@ -358,8 +356,6 @@ def _either(context: Context, left: Value, right: Value, span: Span) -> Value:
 @rule(tree.Update)
 def update(context: Context, node: tree.Update) -> Value:
     """`{base with …}`: fields and slices replaced."""
-    from presk.check.slices import replace_slice
-
     value = context.evaluate(node.base)
     for change in node.changes:
         if isinstance(change, tree.SliceChange):

@@ -13,6 +13,7 @@ from presk.primitives.all import TABLE
 from presk.primitives.call import Given, injected, normalize, operands_of, result_type
 from presk.primitives.contractions import RUN_LABEL
 from presk.primitives.new_axes import OPEN
+from presk.primitives.signature import show_signature
 from presk.primitives.table import Attribute, Keyword, Operand, Primitive
 from presk.shapes import constants
 from presk.shapes.poly import number as size_of
@@ -163,8 +164,6 @@ def _sort(
 
 
 def _usage(row: Primitive) -> str:
-    from presk.primitives.signature import show_signature
-
     return show_signature(row)
 
 

@@ -14,10 +14,11 @@ from pathlib import Path
 from presk.check import callees, expressions, loops, slices, static, training
 from presk.check.calls import elaborate, generic_instance, session_signature
 from presk.check.emit import Silent
+from presk.check.initial import check_initializers
 from presk.check.scope import DIAGNOSTIC_LIMIT, Declaration, Files, open_program, read_source
 from presk.check.session import Instance, Session
 from presk.check.signature import RUN, Signature
-from presk.check.typing import DIMENSION, TypeScope, module_type, number
+from presk.check.typing import DIMENSION, TypeScope, module_type, number, resolve
 from presk.check.values import FunctionType, FunctionValue, Number
 from presk.shapes import constants, types
 from presk.shapes.constants import Constant
@@ -294,9 +295,6 @@ def _check_all(session: CheckSession) -> Iterator[Diagnostic]:
 
 
 def _check_declaration(session: CheckSession, declaration: Declaration) -> None:
-    from presk.check.initial import check_initializers
-    from presk.check.typing import resolve
-
     match declaration.node:
         case tree.Const(span=span):
             session.constant(declaration, span)

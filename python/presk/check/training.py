@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from presk.check.calls import session_signature
 from presk.check.scope import File, open_library
 from presk.check.session import Session
 from presk.check.signature import Signature
@@ -145,8 +146,6 @@ def _named_type(written: tree.Expr) -> tree.NamedType:
 
 
 def _objective(session: CheckSession, file: File, module: ModuleOf, written: tree.Expr) -> tuple[str, tuple[str, ...]]:
-    from presk.check.calls import session_signature
-
     hint = "`fn loss(m: Model, batch: {x: …, y: …}) -> real`, or `-> (real, {accuracy: real})`"
     declaration = file.declarations.get(written.name) if isinstance(written, tree.Name) else None
     if declaration is None or not isinstance(declaration.node, tree.Function):
@@ -219,8 +218,6 @@ def _optimizer(session: CheckSession, file: File, written: tree.Expr) -> Call:
 
 
 def _step_signature(session: CheckSession, library: File, name: str, written: tree.Expr) -> Signature:
-    from presk.check.calls import session_signature
-
     hint = "`fn init[P](p: P) -> S` and `fn step[P](p: P, g: P, s: S, t: real, lr: real, …) -> (P, S)`"
     for required in ("init", "step"):
         found = library.declarations.get(required)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from presk.check import static
 from presk.check.scope import Declaration, File
 from presk.check.values import FunctionType, Number
+from presk.primitives.all import TABLE
 from presk.shapes import constants
 from presk.shapes.align import Misaligned, check_distinct
 from presk.shapes.poly import variable
@@ -182,8 +183,6 @@ def number(scope: TypeScope, expression: tree.Expr) -> Number:
 
 def fold_checked(name: str, operands: list[Number], span: Span) -> Number:
     """`static.fold` with the number of operands checked."""
-    from presk.primitives.all import TABLE
-
     if len(operands) != len(TABLE[name].operands):
         raise fail("E3002", f"`{name}` takes {len(TABLE[name].operands)} operands, not {len(operands)}", span)
     return static.fold(name, operands, span)
