@@ -77,11 +77,13 @@ FUNCTIONS: dict[str, Callable[..., arb]] = {
 
 @lru_cache(maxsize=KEPT)
 def ball_of_constant(constant: Constant, bits: int) -> arb:
-    """A ball around the constant, of about `bits` accurate bits where nothing cancels; exact where it fits.
+    """A ball around the constant, of about `bits` accurate bits where nothing cancels; a binary fraction is exact.
 
     E6005 where it isn't finite at this precision: a constant at the edge of a function's domain. Symbolic constants are a
     fault of the caller.
     """
+    if isinstance(constant, Rational) and constant.value.denominator.bit_count() == 1:
+        return arb((constant.value.numerator, 1 - constant.value.denominator.bit_length()))
     with working(bits + GUARD_BITS):
         wide = _evaluate(constant)
     with working(bits):

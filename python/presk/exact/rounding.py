@@ -16,6 +16,8 @@ import ml_dtypes
 import numpy as np
 from flint import arb
 
+from presk.exact.precision import working
+
 
 @dataclass(frozen=True, slots=True)
 class Format:
@@ -73,10 +75,21 @@ def round_ball(ball: arb, type: str) -> Any | None:
         return None
     if ball.is_exact():
         return round_point(ball, type)
-    low, high = round_point(ball.lower(), type), round_point(ball.upper(), type)
+    low, high = (round_point(edge, type) for edge in edges(ball))
     if low != high or (low == 0 and np.signbit(low) != np.signbit(high)):
         return None
     return low
+
+
+def edges(ball: arb) -> tuple[arb, arb]:
+    """A finite ball's ends as exact balls, hardly rounded outward, whatever the working precision."""
+    mantissa, _ = ball.mid().man_exp()
+    with working(int(mantissa).bit_length() + EDGE_BITS):
+        return ball.lower(), ball.upper()
+
+
+EDGE_BITS = 64
+"""Bits beyond a midpoint's own that its ball's ends are given: twice as many as a radius has."""
 
 
 def round_point(point: arb, type: str) -> Any:

@@ -105,3 +105,11 @@ def test_the_tail_bound_counts_enough_terms() -> None:
     assert 20 < terms < 40
     assert normal_tables.terms_needed(8, 256) > terms
     assert normal_tables.terms_needed(1, 64) < terms / 2
+
+
+@pytest.mark.parametrize("certify", [False, True])
+def test_exact_inputs_are_not_rounded_to_the_precision_before_a_decision(certify: bool) -> None:
+    text = "fn f(x: real[n: 3]) -> (real[n: 3], bool[n: 3]) { (floor(x), x == 1234567.75) }"
+    floors, same = run(text, [1234567.75, -1234567.25, 2.0**52 + 1], bits=8, certify=certify)
+    np.testing.assert_array_equal(np.asarray(floors), [1234567, -1234568, 2.0**52 + 1])
+    assert same.tolist() == [True, False, False]

@@ -19,6 +19,7 @@ from presk.exact.elements import Depends, Element, Site, Undefined, ball_of
 from presk.exact.layouts import Flat
 from presk.exact.normal_tables import distribution_at, gelu
 from presk.exact.precision import guarded
+from presk.exact.rounding import edges
 
 Function = Callable[[Run, Site, Flat], Flat]
 
@@ -232,10 +233,19 @@ def _floor(run: Run, site: Site, flat: Flat) -> Flat:
 def _floor_of(site: Site, at: int, x: Element) -> Element:
     if isinstance(x, Undefined):
         return x
-    low, high = ball_of(x).lower().floor(), ball_of(x).upper().floor()
+    ball = ball_of(x)
+    if not ball.is_finite():
+        return Undefined(site, OUT_OF_RANGE, at, code="E6006")
+    low, high = (floor_of_point(edge) for edge in (edges(ball) if not ball.is_exact() else (ball, ball)))
     if low == high:
         return low
     return Undefined(site, "is so near a whole number that its floor can't be told", at, undecided=True)
+
+
+def floor_of_point(point: arb) -> arb:
+    """The floor of an exact ball, exactly: flint's own rounds to the working precision."""
+    mantissa, exponent = point.man_exp()
+    return point if exponent >= 0 else arb(int(mantissa) >> -int(exponent))
 
 
 def _relu(run: Run, site: Site, flat: Flat) -> Flat:
