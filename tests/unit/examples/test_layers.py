@@ -27,8 +27,8 @@ def layers() -> Any:
 
 TEXT = """
 from nn import Linear, Projection, Embedding, LayerNorm, RMSNorm, FeedForward, SwiGLU, Dropout, Rotary
-from nn import MultiHeadAttention, GroupedQueryAttention, LSTMCell, LSTM, GRUCell, GRU, Conv1d, Conv2d, max_pool1d, mean_pool1d
-from nn import max_pool2d, mean_pool2d, causal_padding_mask
+from nn import MultiHeadAttention, GroupedQueryAttention, LSTMCell, LSTM, GRUCell, GRU, Conv1d, Conv2d
+from nn import max_pool1d, mean_pool1d, max_pool2d, mean_pool2d, causal_padding_mask
 
 fn deep(m: Linear{3, 2}, x: real[a, b, c, 3]) -> real[a, b, c, 2] { m(x) }
 fn vector(m: Linear{3, 2}, x: real[3]) -> real[2] { m(x) }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from tests.unit.examples import formulas
 from tests.unit.examples.running import call, compiled, drawn, load, over
 
 from presk import draw
+from presk.shapes.types import leaves
 
 TOLERANCE = 1e-11
 
@@ -230,9 +232,26 @@ def test_bert_loss(source: np.random.Generator) -> None:
     close(call(f, p, batch), rows[masked].mean())
 
 
-def test_bert_has_the_sizes_of_bert_large() -> None:
-    consts = load("bert/bert.psk").consts
-    assert {name: int(consts[name]) for name in "DHLF"} == {"D": 1024, "H": 16, "L": 24, "F": 4096}
+@pytest.mark.parametrize(
+    ("path", "entry", "consts", "count"),
+    [
+        ("bert/bert.psk", "Bert.apply", {}, 335_141_888),
+        (
+            "llama/llama.psk",
+            "Llama.next_token",
+            {"V": 128256, "D": 4096, "H": 32, "G": 8, "L": 32, "F": 14336, "T": 8192, "BASE": 500000},
+            8_030_261_248,
+        ),
+    ],
+)
+def test_a_published_model_binds_and_has_its_number_of_parameters(
+    path: str, entry: str, consts: dict[str, int], count: int
+) -> None:
+    """BERT-large and Llama 3 8B, at the numbers their checkpoints have."""
+    dims = {"batch": 1} | ({"S": 512} if entry == "Bert.apply" else {})
+    core = compiled(load(path, **consts), entry, dims=dims).core()
+    model = core.entry.parameters[0].type
+    assert sum(math.prod(leaf.sizes) for _, leaf in leaves(model)) == count
 
 
 def test_llama(source: np.random.Generator) -> None:
