@@ -237,7 +237,7 @@ class DeclarationReader(TypeReader):
         if not token.line_break or token.kind not in DECLARATION_WORDS:
             return
         margin = self.source.position(token.start)[1] == 1
-        if token.kind != "fn" or (margin and opened not in self.pairs):
+        if token.kind != "fn" or (margin and self.pairs.get(opened, -1) < self.index):
             self.not_closed(opened)
 
     def _member(self, members: list[tree.MemberDecl], functions: list[tree.Function]) -> None:
