@@ -37,9 +37,9 @@ def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def installed(root: Path, wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The `bin` of a fresh environment that holds the wheel and what it depends on."""
     home = tmp_path_factory.mktemp("empty")
-    subprocess.run([sys.executable, "-m", "venv", home], check=True)
-    pip = [home / "bin" / "python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "--constraint", root / "requirements-dev.lock", wheel], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", home], check=True)
+    pip = [sys.executable, "-m", "pip", "--python", home / "bin" / "python", "--disable-pip-version-check", "--quiet"]
+    subprocess.run([*pip, "install", "--no-compile", "-c", root / "requirements-dev.lock", wheel], check=True)
     return home / "bin"
 
 
