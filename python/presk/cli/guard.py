@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 FAILED, INTERRUPTED = 1, 130
 """Exit codes; click gives 2 to usage errors."""
 
+COMPLETION_VARIABLE = "_PRESK_COMPLETE"
+"""What a shell sets to ask for completions; the name is click's for a program called presk."""
+
 
 class CheckFailedError(Exception):
     """A command did what it should and found what it was to find (files that differ): exit code 1, nothing to add."""
@@ -59,6 +62,8 @@ def _guarded(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("interrupted", err=True)
         return INTERRUPTED
+    except click.exceptions.Exit as error:
+        return error.exit_code
     except Exception as error:
         if isinstance(error, OSError) and error.errno in (errno.EPIPE, errno.ENOSPC):
             raise  # standard output's: a file's has become a diagnostic where it was written
@@ -67,10 +72,20 @@ def _guarded(arguments: list[str]) -> int:
 
 
 def _invoke(arguments: list[str]) -> int:
+    """Runs the command, or answers a shell that asks for completions.
+
+    Not through click's own `main`, which would take closed pipes and interrupts upon itself, differently by version.
+    """
     from presk.cli.application import application
 
-    result: object = application.main(arguments, prog_name="presk", standalone_mode=False)
-    return result if isinstance(result, int) else 0
+    wanted = os.environ.get(COMPLETION_VARIABLE)
+    if wanted:
+        from click.shell_completion import shell_complete
+
+        return shell_complete(application, {}, "presk", COMPLETION_VARIABLE, wanted)
+    with application.make_context("presk", arguments) as context:
+        application.invoke(context)
+    return 0
 
 
 def _report(arguments: list[str], error: Exception) -> None:

@@ -53,15 +53,19 @@ DIMS = click.option(
 TRAINING = click.option("--training", is_flag=True, help="As in training: dropout draws its masks.")
 
 
-def _entry_names(ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
-    """Completes `--entry` with the entries of the file on the line, in quotes where they need them; nothing on
-    errors.
+def _entry_names(_ctx: click.Context, _parameter: click.Parameter, incomplete: str) -> list[str]:
+    """Completes `--entry` with the entries of the program on the line; with nothing where it doesn't load.
+
+    click has not parsed the line that far when it asks, so the program is found among the shell's words.
     """
+    import os
+
     from presk.api.program import load
     from presk.text.diagnostics import PreskError
 
+    files = [word for word in os.environ.get("COMP_WORDS", "").split() if word.endswith(".psk")]
     try:
-        names = [entry.name for entry in load(str(ctx.params.get("file", ""))).entries()]
+        names = [entry.name for file in files for entry in load(file).entries()]
     except PreskError:
         return []
     return [name for name in names if name.startswith(incomplete)]

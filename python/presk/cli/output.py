@@ -81,11 +81,12 @@ def worst_radius(leaf: Any) -> str | None:
     return radius_text(greatest)
 
 
-def radius_text(radius: Any) -> str:
-    """A proof radius to two digits, rounded up: what is shown is a bound as well."""
+def radius_text(radius: Any, count: int = 2) -> str:
+    """A proof radius to so many digits, rounded up: what is shown is a bound as well."""
     import mpmath
 
-    return "0" if radius == 0 else in_digits(radius * mpmath.mpf("1.05"), 2)
+    half_a_digit = cast(Any, mpmath).mpf(10) ** (1 - count) / 2
+    return "0" if radius == 0 else in_digits(radius * (1 + half_a_digit), count)
 
 
 def as_json(result: object, of: Type, bits: int) -> object:
@@ -112,7 +113,7 @@ def _array_json(leaf: Any, of: types.Tensor, bits: int) -> dict[str, object]:
         "hex": _nested(array, _hex),
     }
     if leaf.certified:
-        exact["radius"] = _nested(np.asarray(leaf.radius, dtype=object), partial(in_digits, count=5))
+        exact["radius"] = _nested(np.asarray(leaf.radius, dtype=object), partial(radius_text, count=5))
     return head | exact
 
 

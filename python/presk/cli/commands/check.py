@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from presk.api.program import Program
 
 
-@click.command()
+@click.command("check")
 @click.argument("file", metavar="FILE", required=False)
 @click.option("--docs", is_flag=True, help="With the entries' doc comments.")
 @click.option("--primitives", is_flag=True, help="List the language's primitives instead.")

@@ -27,7 +27,7 @@ NEXT = (
 )
 
 
-@click.command()
+@click.command("demo")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, metavar="N", help="Of all draws.")
 @QUIET
 def command(seed: int, quiet: bool) -> None:

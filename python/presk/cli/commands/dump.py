@@ -11,7 +11,7 @@ LATER = ("kernel", "schedule", "clif", "asm", "c")
 """Stages of the design whose passes this version doesn't have."""
 
 
-@click.command()
+@click.command("dump")
 @FILE
 @ENTRY
 @click.option(

@@ -13,7 +13,7 @@ OPTIONAL = ("tokenizers", "ziglang", "starlette", "uvicorn", "matplotlib", "onnx
 COMPILERS = ("clang", "gcc", "cc")
 
 
-@click.command()
+@click.command("env")
 @JSON
 def command(as_json: bool) -> None:
     """Print versions, processor and caches, for bug reports."""

@@ -9,7 +9,7 @@ from presk.cli.options import QUIET
 STANDARD_INPUT = "-"
 
 
-@click.command()
+@click.command("fmt")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--check", is_flag=True, help="Change nothing; exit code 1 and the names of files that would change.")
 @QUIET

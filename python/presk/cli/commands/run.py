@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "npz")
 
 
-@click.command()
+@click.command("run")
 @FILE
 @ENTRY
 @click.option(
