@@ -2,9 +2,9 @@
 
     python benchmarks/reference.py
 
-Parameters are drawn and held as exact values, as a call over bound parameters has them. Printed per precision: the median
-and the best of a number of calls, and the cost of the operations no implementation over flint's balls avoids. The first
-call, which compiles the program and makes tables and layouts, is timed apart.
+Parameters are drawn and held as exact values, as a call over bound parameters has them. Printed per precision: the
+median and the best of a number of calls, and the cost of the operations no implementation over flint's balls avoids.
+The first call, which compiles the program and makes tables and layouts, is timed apart.
 """
 
 from __future__ import annotations
@@ -90,7 +90,9 @@ def main() -> int:
         times = timed(lambda bits=bits: evaluate(program, arguments, bits=bits))
         median, best = statistics.median(times), min(times)
         missed |= median > goal
-        print(f"MiniGPT.apply at {bits} bits: median {median:.1f} ms, best {best:.1f} ms (goal {goal:.0f}), first {first:.0f}")
+        print(
+            f"MiniGPT.apply, {bits} bits: median {median:.1f} ms, best {best:.1f} (goal {goal:.0f}), first {first:.0f}"
+        )
         for what, cost in floors(bits).items():
             print(f"    flint alone: {what}: {cost:.2f} ms")
         certified = min(timed(lambda bits=bits: evaluate(program, arguments, bits=bits, certify=True), 3))

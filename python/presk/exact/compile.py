@@ -1,8 +1,8 @@
 """PSK-Core compiled to Python closures, once a program: what is left for an evaluation is arithmetic.
 
-A function becomes a list of steps over a frame's values, indexed by the lets' numbers; an operand becomes a reader; a loop
-or map a step that runs the steps of its body on the same frame. Trees are dicts (records and modules) and tuples, a
-stacked tree being the tree of its stacked tensors.
+A function becomes a list of steps over a frame's values, indexed by the lets' numbers; an operand becomes a reader; a
+loop or map a step that runs the steps of its body on the same frame. Trees are dicts (records and modules) and tuples,
+a stacked tree being the tree of its stacked tensors.
 """
 
 from __future__ import annotations

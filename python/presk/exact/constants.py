@@ -1,8 +1,9 @@
 """Exact constants as balls, and rounded once, correctly, to a machine type.
 
-A constant such as `1 / sqrt(768)` is a number, not a computation: each reader gets it as near as it wants. Balls are kept
-by constant and precision. Rounding follows Ziv: the precision is raised until the ball lies on one side of every boundary
-between two machine numbers; a constant that sits on a boundary is rational where that can happen, and rounded as one.
+A constant such as `1 / sqrt(768)` is a number, not a computation: each reader gets it as near as it wants. Balls are
+kept by constant and precision. Rounding follows Ziv: the precision is raised until the ball lies on one side of every
+boundary between two machine numbers; a constant that sits on a boundary is rational where that can happen, and rounded
+as one.
 """
 
 from __future__ import annotations
@@ -41,18 +42,11 @@ def _power(x: arb, y: arb) -> arb:
     return x ** y.fmpz() if y.is_integer() else (y * x.log()).exp()
 
 
-FUNCTIONS: dict[str, Callable[..., arb]] = {
+UNARY: dict[str, Callable[[arb], arb]] = {
     "neg": lambda x: -x,
     "abs": lambda x: abs(x),
     "square": lambda x: x * x,
-    "add": lambda x, y: x + y,
-    "sub": lambda x, y: x - y,
-    "mul": lambda x, y: x * y,
-    "div": lambda x, y: x / y,
     "recip": lambda x: 1 / x,
-    "pow": _power,
-    "maximum": lambda x, y: x.max(y),
-    "minimum": lambda x, y: x.min(y),
     "sqrt": lambda x: x.sqrt(),
     "rsqrt": lambda x: x.rsqrt(),
     "exp": lambda x: x.exp(),
@@ -72,15 +66,26 @@ FUNCTIONS: dict[str, Callable[..., arb]] = {
     "floor": lambda x: x.floor(),
     "sign": lambda x: x.sgn(),
 }
-"""What a constant's function does to balls; `Apply.function` is a primitive's name."""
+"""What a constant's function of one number does to a ball; `Apply.function` is a primitive's name."""
+
+BINARY: dict[str, Callable[[arb, arb], arb]] = {
+    "add": lambda x, y: x + y,
+    "sub": lambda x, y: x - y,
+    "mul": lambda x, y: x * y,
+    "div": lambda x, y: x / y,
+    "pow": _power,
+    "maximum": lambda x, y: x.max(y),
+    "minimum": lambda x, y: x.min(y),
+}
+"""The same for two numbers."""
 
 
 @lru_cache(maxsize=KEPT)
 def ball_of_constant(constant: Constant, bits: int) -> arb:
     """A ball around the constant, of about `bits` accurate bits where nothing cancels; a binary fraction is exact.
 
-    E6005 where it isn't finite at this precision: a constant at the edge of a function's domain. Symbolic constants are a
-    fault of the caller.
+    E6005 where it isn't finite at this precision: a constant at the edge of a function's domain. Symbolic constants
+    are a fault of the caller.
     """
     if isinstance(constant, Rational) and constant.value.denominator.bit_count() == 1:
         return arb((constant.value.numerator, 1 - constant.value.denominator.bit_length()))
@@ -120,9 +125,11 @@ def _evaluate(constant: Constant) -> arb:
             if value.denominator == 1:
                 return arb(value.numerator)
             return arb(fmpq(value.numerator, value.denominator))
-        case Apply(function, arguments):
-            if function not in FUNCTIONS:
-                raise InternalError(f"a constant applies `{function}`, which the reference has no meaning for")
-            return FUNCTIONS[function](*(_evaluate(argument) for argument in arguments))
+        case Apply(function, (argument,)) if function in UNARY:
+            return UNARY[function](_evaluate(argument))
+        case Apply(function, (left, right)) if function in BINARY:
+            return BINARY[function](_evaluate(left), _evaluate(right))
+        case Apply(function, _):
+            raise InternalError(f"a constant applies `{function}`, which the reference has no meaning for")
         case Symbolic(size):
             raise InternalError(f"the constant {size} was not bound")

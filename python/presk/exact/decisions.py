@@ -1,8 +1,8 @@
 """Decisions between real elements: on midpoints, or on balls when certifying.
 
-Midpoints always decide. Balls decide where they don't overlap; where both are exact; and where two elements are identical,
-the same object or the same expression, which is a tie. Otherwise the answer is an undecided `Undefined`, which asks for a
-new run with more bits if a result depends on it. Hulls (`largest`, `maximum`) never decide.
+Midpoints always decide. Balls decide where they don't overlap; where both are exact; and where two elements are
+identical, the same object or the same expression, which is a tie. Otherwise the answer is an undecided `Undefined`,
+which asks for a new run with more bits if a result depends on it. Hulls (`largest`, `maximum`) never decide.
 
 Every answer may be an `Undefined` where an operand is one.
 """
@@ -145,7 +145,7 @@ def _candidates(row: Sequence[Element], sign: int) -> list[int]:
 
 
 def position_of_extreme(run: Run, site: Site, row: Sequence[Element], *, sign: int, last: bool) -> Any:
-    """The position of the largest (`sign` 1) or smallest (−1) of a row that isn't empty; of equals the last or first."""
+    """The position of the largest (`sign` 1) or smallest (−1) of a row with elements; of equals the last or first."""
     for element in row:
         if isinstance(element, Undefined):
             return element

@@ -1,10 +1,10 @@
 """Elements of exact tensors that are no plain ball, and what may be asked of any element.
 
 A real element is an `arb`; or `Undefined`, which stands for a value that isn't one (1 / 0) and passes through every
-operation unharmed, so that it matters only where a result depends on it; or, while identical expressions are looked for,
-`Tracked`, a ball that knows the expression it came from. Nats and booleans are `int` and `bool`, or `Undefined`. The
-operators and the methods used by the rules mean the same on all three, so a rule needs no case for them: only its fast
-paths, which give flint whole lists of balls, step aside on `Depends` or `NoBalls`.
+operation unharmed, so that it matters only where a result depends on it; or, while identical expressions are looked
+for, `Tracked`, a ball that knows the expression it came from. Nats and booleans are `int` and `bool`, or `Undefined`.
+The operators and the methods used by the rules mean the same on all three, so a rule needs no case for them: only its
+fast paths, which give flint whole lists of balls, step aside on `Depends` or `NoBalls`.
 
 Invariant: no `Undefined` is ever asked for its truth without `Depends` being raised.
 """
@@ -50,8 +50,9 @@ class Depends(Exception):
 class Undefined:
     """An element without a value: where it arose, why, and at which row-major position of its let.
 
-    `code` is that of the error where a result depends on it. `undecided`: it may well have a value, but the balls are too
-    wide to tell; more bits can help. `alike`: two balls were the same bit for bit, so that knowing their expressions can.
+    `code` is that of the error where a result depends on it. `undecided`: it may well have a value, but the balls are
+    too wide to tell; more bits can help. `alike`: two balls were the same bit for bit, so that knowing their
+    expressions can.
     """
 
     __slots__ = ("alike", "code", "position", "reason", "site", "undecided")
@@ -175,9 +176,9 @@ def _install() -> None:
     for name, apply in binary.items():
         setattr(Tracked, f"__{name}__", _binary(name, apply))
         setattr(Tracked, f"__r{name}__", _binary(name, apply, swapped=True))
-    Tracked.__pos__ = _unary("pos", lambda x: +x)
-    Tracked.__neg__ = _unary("neg", lambda x: -x)
-    Tracked.__abs__ = _unary("abs", lambda x: abs(x))
+    unary: dict[str, Callable[[arb], arb]] = {"pos": lambda x: +x, "neg": lambda x: -x, "abs": lambda x: abs(x)}
+    for name, change in unary.items():
+        setattr(Tracked, f"__{name}__", _unary(name, change))
     for name in ("exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "erfc", "floor"):
         setattr(Tracked, name, _unary(name, getattr(arb, name)))
     comparisons: dict[str, Callable[[arb, arb], bool]] = {

@@ -54,8 +54,8 @@ def evaluate(
 
     A leaf is an ExactArray, or a NumPy array of floats (exact binary values), int64 or bool, of the parameter's shape;
     `presk.run.values` makes such trees from what a user gives. Reals come back as ExactArray, with proven radii under
-    `certify`. E6003 where a result depends on an undefined value, E6004 on a masked row that allows nothing, E6005 where
-    certifying can't decide, E6006 where a number leaves the range that can be held, E6012 for impossible `bits`.
+    `certify`. E6003 where a result depends on an undefined value, E6004 on a masked row that allows nothing, E6005
+    where certifying can't decide, E6006 where a number leaves the range that can be held, E6012 for impossible `bits`.
     """
     compiled = compile_program(program)
     tracked = False

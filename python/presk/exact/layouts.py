@@ -52,7 +52,8 @@ def permuted(sizes: Sequence[int], axes: Sequence[int]) -> Picker:
 
 
 def repeated(sizes: Sequence[int], places: Sequence[int]) -> Picker:
-    """Picks from an operand, whose axis i stands at `places[i]` of the result of `sizes`, an element for each of the result's.
+    """Picks from an operand, whose axis i stands at `places[i]` of the result of `sizes`, an element for each of the
+    result's.
 
     The operand's sizes are those of the result at its places.
     """

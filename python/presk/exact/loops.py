@@ -1,14 +1,14 @@
 """Folds, scans and leafwise maps, compiled as steps over their function's frame.
 
-Round i of a loop takes element i of every source, of a reversed one element trips − 1 − i; that element's number is also
-what a draw inside is keyed by and where a scan's result is stacked, so that an adjoint's rounds are its primal's. Radii
-of the state are dropped after every round, unless certifying.
+Round i of a loop takes element i of every source, of a reversed one element trips − 1 − i; that element's number is
+also what a draw inside is keyed by and where a scan's result is stacked, so that an adjoint's rounds are its primal's.
+Radii of the state are dropped after every round, unless certifying.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from presk.core import nodes
 from presk.exact.context import Frame
@@ -16,8 +16,8 @@ from presk.exact.layouts import permuted
 from presk.exact.reals import Reals
 from presk.exact.rules.gathers import like
 from presk.exact.rules.layout import split, stacked
-from presk.exact.rules.task import Value, entries
-from presk.shapes.types import Axis, Shape, Stacked, Tensor, Type, fields_of, leaves
+from presk.exact.rules.task import Value, children, entries
+from presk.shapes.types import Axis, Shape, Stacked, Tensor, TupleOf, Type, fields_of, leaves
 from presk.text.diagnostics import InternalError
 
 if TYPE_CHECKING:
@@ -80,10 +80,7 @@ def _source(compiler: FunctionCompiler, source: nodes.Source, trips: int) -> Ele
     match source:
         case nodes.Count(first):
             return lambda frame: lambda index: [first + index]
-        case nodes.Each(operand, None):
-            read = compiler.reader(operand)
-            return lambda frame: _parts(read(frame), trips).__getitem__
-        case nodes.Each(operand, axis):
+        case nodes.Each(operand, int(axis)):
             read = compiler.reader(operand)
             tensor = compiler.type_of(operand)
             if not isinstance(tensor, Tensor):
@@ -97,27 +94,33 @@ def _source(compiler: FunctionCompiler, source: nodes.Source, trips: int) -> Ele
                 return split(first, trips).__getitem__
 
             return elements
+        case nodes.Each(operand, _):
+            read = compiler.reader(operand)
+            return lambda frame: _parts(read(frame), trips).__getitem__
 
 
 def _parts(tree: Value, count: int) -> list[Value]:
     """The `count` elements of a stacked tree."""
-    if isinstance(tree, dict):
-        columns = {name: _parts(each, count) for name, each in tree.items()}
-        return [{name: column[at] for name, column in columns.items()} for at in range(count)]
-    if isinstance(tree, tuple):
-        items = [_parts(each, count) for each in tree]
-        return [tuple(column[at] for column in items) for at in range(count)]
-    return split(tree, count)
+    if not isinstance(tree, (dict, tuple)):
+        return split(tree, count)
+    columns = [_parts(each, count) for each in children(tree)]
+    return [like_tree(tree, [column[at] for column in columns]) for at in range(count)]
 
 
 def pile(trees: list[Value]) -> Value:
     """Trees stacked leaf by leaf. There must be one at least."""
     first = trees[0]
-    if isinstance(first, dict):
-        return {name: pile([tree[name] for tree in trees]) for name in first}
-    if isinstance(first, tuple):
-        return tuple(pile([tree[at] for tree in trees]) for at in range(len(first)))
-    return stacked(trees)
+    if not isinstance(first, (dict, tuple)):
+        return stacked(trees)
+    rows = [children(tree) for tree in trees]
+    return like_tree(first, [pile(list(column)) for column in zip(*rows, strict=True)])
+
+
+def like_tree(tree: Value, components: list[Value]) -> Value:
+    """A tree of the same fields with other components."""
+    if not isinstance(tree, dict):
+        return tuple(components)
+    return dict(zip(cast(dict[str, Value], tree), components, strict=True))
 
 
 def nothing(of: Type) -> Value:
@@ -139,18 +142,15 @@ def is_tuple(of: Type) -> bool:
     """Whether a tree type's values are tuples, stacked ones included."""
     while isinstance(of, Stacked):
         of = of.element
-    return type(of).__name__ == "TupleOf"
+    return isinstance(of, TupleOf)
 
 
 def settle(tree: Value) -> None:
     """Drops the radii of a tree's leaves."""
     if isinstance(tree, Reals):
         tree.settle()
-    elif isinstance(tree, dict):
-        for each in tree.values():
-            settle(each)
-    elif isinstance(tree, tuple):
-        for each in tree:
+    elif isinstance(tree, (dict, tuple)):
+        for each in children(tree):
             settle(each)
 
 

@@ -1,10 +1,10 @@
 """Φ, the normal distribution function, from tables of Taylor polynomials: what gelu is made of, and faster than erfc.
 
 Over a cell around c, Φ is its Taylor polynomial at c. The coefficients are those of φ, integrated: (n + 1)·bₙ₊₁ =
-−(c·bₙ + bₙ₋₁), as φ′ = −x·φ. On the disk of radius r around c, |φ(c + w)| ≤ φ(c)·exp(|c|·r + r²/2), so the tail from degree
-n on is at most φ(c)·exp(|c|·r + r²/2) · r · (h/r)ⁿ / (n·(1 − h/r)) for |h| half a cell: n is the least that brings this
-below the precision, relative to Φ(c). Cells are made when first met and kept by precision. Used where radii are dropped;
-a certifying evaluation calls erfc itself, which the tests hold the tables against.
+−(c·bₙ + bₙ₋₁), as φ′ = −x·φ. On the disk of radius r around c, |φ(c + w)| ≤ φ(c)·exp(|c|·r + r²/2), so the tail from
+degree n on is at most φ(c)·exp(|c|·r + r²/2) · r · (h/r)ⁿ / (n·(1 − h/r)) for |h| half a cell: n is the least that
+brings this below the precision, relative to Φ(c). Cells are made when first met and kept by precision. Used where
+radii are dropped; a certifying evaluation calls erfc itself, which the tests hold the tables against.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ meanwhile, and puts the caller's precision back. It may be entered again by the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from threading import RLock
 
@@ -22,8 +22,11 @@ _TURN = RLock()
 
 
 @contextmanager
-def working(bits: int) -> Iterator[None]:
-    """Computes at `bits` bits until left; evaluations of other threads wait. E6012 where `bits` can't be worked with."""
+def working(bits: int) -> Generator[None]:
+    """Computes at `bits` bits until left; evaluations of other threads wait.
+
+    E6012 where `bits` can't be worked with.
+    """
     if not SMALLEST_BITS <= bits <= LARGEST_BITS:
         raise fail(
             "E6012",
@@ -40,7 +43,7 @@ def working(bits: int) -> Iterator[None]:
 
 
 @contextmanager
-def guarded(extra: int) -> Iterator[None]:
+def guarded(extra: int) -> Generator[None]:
     """Computes with `extra` more bits than now, for the steps inside of one function. Only within `working`."""
     before = ctx.prec
     ctx.prec = before + extra

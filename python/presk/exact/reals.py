@@ -1,7 +1,8 @@
 """A real tensor while it is being computed: a row-major list of elements, or row blocks held as matrices, or both.
 
-Matrices add, scale and multiply at flint's own speed, lists are what elementwise functions work on; each form is made from
-the other when it is first asked for, and kept. Shapes and names are no part of it: the compiled program knows them.
+Matrices add, scale and multiply at flint's own speed, lists are what elementwise functions work on; each form is made
+from the other when it is first asked for, and kept. Shapes and names are no part of it: the compiled program knows
+them.
 
 Radii: in an evaluation that certifies nothing they are dropped, lazily. Sums, differences and products have the same
 midpoints whatever the radii, so dropping may wait until `points` is asked for, which everything else does; `age` counts
@@ -103,7 +104,7 @@ class Reals:
         return self._blocks
 
     def kept(self, key: Hashable, make: Callable[[], Any]) -> Any:
-        """What `make` gave for this key the first time: parts and layouts that loops and repeated calls ask for again."""
+        """What `make` gave for this key first: parts and layouts that loops and repeated calls ask for again."""
         found = None if self._kept is None else self._kept.get(key)
         if found is None:
             found = make()

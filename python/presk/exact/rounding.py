@@ -6,7 +6,6 @@ Subnormals, the largest numbers and infinities follow IEEE 754.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from math import ldexp
@@ -15,18 +14,19 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 from flint import arb
+from numpy.typing import NDArray
 
 from presk.exact.precision import working
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """A machine type: bits of its significand, the exponent of its smallest spacing, that of its overflow, its scalar."""
+    """A machine type: its significand's bits, the exponents of its smallest spacing and of overflow, its scalar."""
 
     digits: int
     smallest: int
     overflow: int
-    scalar: Callable[[Any], Any]
+    scalar: Any
 
 
 FORMATS = {
@@ -102,15 +102,12 @@ def round_point(point: arb, type: str) -> Any:
     return round_dyadic(int(mantissa), clipped, type)
 
 
-def round_points(points: list[arb], type: str) -> np.ndarray[Any, Any]:
+def round_points(points: list[arb], type: str) -> NDArray[Any]:
     """Midpoints rounded to nearest even, as a flat array: the fast way, for exact finite balls."""
-    if type == "f64":
-        found = np.array([float(point) for point in points], dtype=np.float64)
-        doubtful = np.flatnonzero(~(np.abs(found) >= SMALLEST_NORMAL))
-    else:
-        found = np.empty(len(points), dtype=FORMATS[type].scalar)
-        doubtful = np.arange(len(points))
-    for at in doubtful.tolist():
+    if type != "f64":
+        return np.array([round_point(point, type) for point in points], dtype=FORMATS[type].scalar)
+    found = np.array(list(map(float, points)), dtype=np.float64)
+    for at in np.flatnonzero(~(np.abs(found) >= SMALLEST_NORMAL)).tolist():
         found[at] = round_point(points[at], type)
     return found
 

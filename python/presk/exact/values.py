@@ -35,6 +35,9 @@ SHOWN_DIGITS = 17
 SHOWN_ELEMENTS = 200
 """Elements of the largest array that `repr` shows whole."""
 
+MAKE_MPF, FROM_MAN_EXP = cast(Any, mpmath.mp).make_mpf, cast(Any, libmp).from_man_exp
+"""mpmath's way to a number that is not rounded."""
+
 ROUNDING_GUARD = 64
 """Bits beyond a machine type's at which a fraction is held while it is rounded."""
 
@@ -203,7 +206,7 @@ class ExactArray:
         kind = f"certified, {self.bits} bits" if self.certified else f"{self.bits} bits"
         shown = np.array2string(
             self._objects(self.balls()),
-            formatter={"object": self._show},  # pyright: ignore[reportArgumentType]
+            formatter={"object": self._show},
             threshold=SHOWN_ELEMENTS,
             separator=", ",
         )
@@ -216,7 +219,10 @@ class ExactArray:
         return _restore, ([_pack(each) for each in self._elements], self.shape, self.names, self.bits, self.certified)
 
     def taken(self, run: Run) -> Reals:
-        """The elements as an evaluation's input. What is exact is shared between evaluations, with the layouts made of it."""
+        """The elements as an evaluation's input.
+
+        What is exact is shared between evaluations, with the layouts made of it.
+        """
         if self._plain is None:
             self._plain = all(isinstance(each, arb) for each in self._elements)
         plain = self._plain and (run.certify or not self.certified)
@@ -237,16 +243,19 @@ def rational_balls(elements: Sequence[Number], bits: int) -> list[arb]:
 
 
 def exact_number(number: object, at: int = 0) -> Number:
-    """A number of Python's, NumPy's, mpmath's or flint's, exactly. TypeError or ValueError, with `at`, where it isn't one."""
+    """A number of Python's, NumPy's, mpmath's or flint's, exactly.
+
+    TypeError or ValueError, with `at`, where it isn't one.
+    """
     found: Number
     if isinstance(number, (arb, fmpq)):
         found = number
     elif isinstance(number, bool):
         raise TypeError("a truth value", at)
     elif isinstance(number, (int, np.integer)):
-        found = arb(int(number))
+        found = arb(int(cast(int, number)))
     elif isinstance(number, (float, np.floating, ml_dtypes.bfloat16)):
-        found = arb(float(number))
+        found = arb(float(cast(float, number)))
     elif isinstance(number, Fraction):
         found = fmpq(number.numerator, number.denominator)
     elif isinstance(number, mpmath.mpf):
@@ -254,14 +263,14 @@ def exact_number(number: object, at: int = 0) -> Number:
     else:
         raise TypeError(f"a {type(number).__name__}", at)
     if isinstance(found, arb) and not found.is_finite():
-        raise ValueError(str(number), at)
+        raise ValueError(str(found), at)
     return found
 
 
 def to_mpf(point: arb) -> Any:
     """An exact ball as mpmath's mpf, exactly, whatever mpmath's precision."""
     mantissa, exponent = point.man_exp()
-    return mpmath.mp.make_mpf(libmp.from_man_exp(int(mantissa), int(exponent)))
+    return MAKE_MPF(FROM_MAN_EXP(int(mantissa), int(exponent)))
 
 
 def _pack(each: Number) -> tuple[int, ...]:

@@ -1,9 +1,9 @@
 """What a call is given, held against its parameters' types: the Values of the seam.
 
-`accept` makes of arrays, nested lists and numbers a tree of exactly the type's fields whose leaves are C-contiguous arrays
-of the parameter's shape: f64, f32 or bf16 as they were given, int64 and bool, or ExactArray where exact numbers were
-given. Nothing is rounded here. Every backend takes its inputs through this; the reference also refuses what isn't a real
-number (`finite`). What is refused says which axis, which position and which value.
+`accept` makes of arrays, nested lists and numbers a tree of exactly the type's fields whose leaves are C-contiguous
+arrays of the parameter's shape: f64, f32 or bf16 as they were given, int64 and bool, or ExactArray where exact numbers
+were given. Nothing is rounded here. Every backend takes its inputs through this; the reference also refuses what isn't
+a real number (`finite`). What is refused says which axis, which position and which value.
 
 Floats are read in place where they can be; nats are copied and then checked, so that a caller who writes into an array
 during the call gets unspecified numbers and never an index out of range.

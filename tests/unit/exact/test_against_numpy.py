@@ -1,7 +1,7 @@
 """Primitives against NumPy in float64, on random shapes, names and orders of axes (0 … 4 along each, empty ones too).
 
-Operands take their axes in any order where names say which is which; the expectation places them by name itself, knowing
-nothing of the alignment under test.
+Operands take their axes in any order where names say which is which; the expectation places them by name itself,
+knowing nothing of the alignment under test.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-
 from tests.unit.exact.building import Given, exact, names_of, value
 
 NAMES = ("batch", "seq", "heads", "hd", "k")

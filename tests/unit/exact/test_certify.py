@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
+from tests.unit.exact.building import Given, bound, exact, run
 
 from presk.exact.evaluate import DOUBLINGS, evaluate
 from presk.exact.values import ExactArray
 from presk.text.diagnostics import PreskError
-from tests.unit.exact.building import Given, bound, exact, run
 
 NORM = "centred * rsqrt(mean(square(centred), axis = k) + 1e-5)"
 

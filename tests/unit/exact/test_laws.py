@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from mpmath import mp
+from tests.unit.exact.building import BITS, Given, exact
 
 from presk.exact.rules.table import RULES, WITHOUT_MEANING
 from presk.exact.values import ExactArray
 from presk.primitives.all import TABLE
-from tests.unit.exact.building import BITS, Given, exact
 
 EXAMPLES = settings(max_examples=60)
 matrices = st.tuples(st.integers(1, 5), st.integers(1, 5), st.integers(0, 2**32 - 1))
@@ -87,7 +87,9 @@ def test_matmul_is_dot_is_ein_is_a_naive_sum(case: tuple[int, int, int], columns
     found = exact("dot", Given(a), Given(b))
     labels = (("i", "k"), ("k", "j"))
     with mp.workprec(4 * BITS):
-        naive = [[mp.fsum(mp.mpf(x) * mp.mpf(y) for x, y in zip(row, column, strict=True)) for column in b.T] for row in a]
+        naive = [
+            [mp.fsum(mp.mpf(x) * mp.mpf(y) for x, y in zip(row, column, strict=True)) for column in b.T] for row in a
+        ]
     close(found, naive)
     close(exact("matmul", Given(a), Given(b)), naive)
     close(exact("ein", Given(a), Given(b), out=(("i", "j"),), labels=labels), naive)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.unit.exact.building import Given, axes, exact, names_of, value
 
 from presk.shapes.constants import rational
 from presk.shapes.poly import number
 from presk.shapes.types import Axis
-from tests.unit.exact.building import Given, axes, exact, names_of, value
 
 EXAMPLES = settings(max_examples=100)
 filled = st.lists(st.integers(1, 4), min_size=1, max_size=4).map(tuple)

@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from flint import arb, ctx
 from mpmath import mp
+from tests.unit.exact.building import bound, run
 
 from presk.exact import normal_tables
 from presk.exact.evaluate import evaluate
 from presk.exact.precision import LARGEST_BITS, working
 from presk.exact.values import to_mpf
 from presk.text.diagnostics import PreskError
-from tests.unit.exact.building import bound, run
 
 TEXT = "fn f(x: real[n: 20]) -> real[n: 20] { log(exp(sin(x)) + sqrt(x * x + 1)) * gelu(x) / 3 }"
 
@@ -75,7 +75,17 @@ def test_mpmaths_precision_is_no_matter() -> None:
 @pytest.mark.parametrize("bits", [32, 64, 100, 256, 512])
 def test_gelu_by_tables_is_gelu_by_erfc(bits: int) -> None:
     source = np.random.default_rng(bits)
-    numbers = [*source.normal(size=300), *source.uniform(-9, 9, size=300), 0.0, 1e-30, -1e-30, 2.0**-7, 2.0**-8, 7.9999, -8.0]
+    numbers = [
+        *source.normal(size=300),
+        *source.uniform(-9, 9, size=300),
+        0.0,
+        1e-30,
+        -1e-30,
+        2.0**-7,
+        2.0**-8,
+        7.9999,
+        -8.0,
+    ]
     with working(bits):
         points = [arb(x) for x in numbers]
         found = normal_tables.gelu(points, bits)

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.unit.exact.building import BITS, Lets, axes, bound, run
 
 from presk.core.nodes import Apply, Body, Count, Each, Function, Let, Loop, MakeTuple, Parameter, Program, Ref
 from presk.exact.evaluate import PROGRAMS_KEPT, compile_program, evaluate
 from presk.exact.values import ExactArray
 from presk.shapes.poly import number
 from presk.shapes.types import REAL, Stacked, Tensor, TupleOf
-from tests.unit.exact.building import BITS, Lets, axes, bound, run
 
 
 def test_a_fold_threads_its_state() -> None:
@@ -87,7 +87,9 @@ def test_an_updated_tree() -> None:
 def test_maps_go_leaf_by_leaf() -> None:
     m, d = net(0), net(1)
     leaves = [m["first"]["w"], m["first"]["b"], m["rest"]["w"], m["rest"]["b"]]
-    assert float(run(MODEL, m, entry="norm")) == pytest.approx(sum(float((leaf**2).sum()) for leaf in leaves), rel=1e-15)
+    assert float(run(MODEL, m, entry="norm")) == pytest.approx(
+        sum(float((leaf**2).sum()) for leaf in leaves), rel=1e-15
+    )
     new, scaled = run(MODEL, m, d, 0.1, entry="step")
     np.testing.assert_allclose(np.asarray(new["rest"]["w"]), m["rest"]["w"] - 0.1 * d["rest"]["w"], rtol=1e-14)
     np.testing.assert_allclose(np.asarray(scaled["rest"]["b"]), d["rest"]["b"] * m["rest"]["b"].mean(), rtol=1e-14)
@@ -111,7 +113,6 @@ def reversed_scan(kind: str = "scan") -> Program:
     """s ← 2·s + x[i] over i = 2, 1, 0; the results, s before, stand at i."""
     x = Tensor("real", axes((3,), ("t",)))
     counter = Tensor("nat", (), number(3))
-    lets = Lets([x, REAL])
     state, element, index = Parameter(2, "s", REAL), Parameter(3, "v", REAL), Parameter(4, "i", counter)
     inner = Lets([])
     inner.types = {2: REAL, 3: REAL, 4: counter, 9: REAL}
@@ -120,9 +121,7 @@ def reversed_scan(kind: str = "scan") -> Program:
     pair = inner.let(MakeTuple((Ref(total), Ref(2))), TupleOf((REAL, REAL)))
     body = Body(tuple(inner.lets), Ref(pair if kind == "scan" else total))
     of = TupleOf((REAL, Tensor("real", axes((3,), ("t",))))) if kind == "scan" else REAL
-    loop = Loop(
-        kind, state, Ref(1), (element, index), (Each(Ref(0), 0), Count(0)), 3, body, along="t", reversed=True
-    )
+    loop = Loop(kind, state, Ref(1), (element, index), (Each(Ref(0), 0), Count(0)), 3, body, along="t", reversed=True)
     zero = Let(9, None, Apply("zeros", (), (("new", ()),)), REAL)
     function = Function(
         "f", (Parameter(0, "x", x), Parameter(1, "s0", REAL)), of, Body((zero, Let(30, None, loop, of)), Ref(30))
@@ -142,7 +141,9 @@ def test_a_reversed_fold() -> None:
 
 def test_stacked_types_hold_tuples() -> None:
     pair = TupleOf((REAL, REAL))
-    program = Program((Function("f", (Parameter(0, "p", Stacked(pair, number(2))),), Stacked(pair, number(2)), Body((), Ref(0))),))
+    program = Program(
+        (Function("f", (Parameter(0, "p", Stacked(pair, number(2))),), Stacked(pair, number(2)), Body((), Ref(0))),)
+    )
     found = evaluate(program, [(np.array([1.0, 2.0]), np.array([3.0, 4.0]))], bits=BITS)
     assert isinstance(found, tuple)
     np.testing.assert_array_equal(np.asarray(found[1]), [3, 4])
@@ -178,7 +179,7 @@ def test_compiled_programs_are_kept_and_let_go() -> None:
 
 
 def test_radii_do_not_stop_a_chaotic_loop() -> None:
-    """1 000 steps of the logistic map lose a thousand bits of a ball; midpoints go on, as rounding at that precision."""
+    """1 000 steps of the logistic map lose a ball's thousand bits; midpoints go on, as rounding at that precision."""
     text = "fn f(x: real) -> real { fold z = x over i in 0..1000 { 3.75 * z * (1 - z) } }"
     assert 0 < float(run(text, 0.3, bits=64)) < 1
     exactly = float(run(text, 0.3, bits=1200))

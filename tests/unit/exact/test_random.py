@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.unit.exact.building import run
 
 from presk import draw
 from presk.text.diagnostics import PreskError
-from tests.unit.exact.building import run
 
 NOISE = """
 fn inner(x: real[n: 2]) -> real[n: 2] { x + normal[n: 2](std = 2) + normal[n: 2](mean = 1) }
@@ -89,7 +89,9 @@ def test_dropout_of_everything_divides_by_zero_nowhere_that_matters() -> None:
 
 
 def sampled(row: list[float], arguments: str, seeds: int = 300, **options: Any) -> Counter[int]:
-    text = f"fn f(x: real[batch: {seeds}, v: {len(row)}]) -> nat[batch: {seeds}] < {len(row)} {{ sample(x, {arguments}) }}"
+    text = (
+        f"fn f(x: real[batch: {seeds}, v: {len(row)}]) -> nat[batch: {seeds}] < {len(row)} {{ sample(x, {arguments}) }}"
+    )
     return Counter(run(text, np.tile(row, (seeds, 1)), **options).tolist())
 
 

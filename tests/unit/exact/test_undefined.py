@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.unit.exact.building import Given, exact, run
 
 from presk.text.diagnostics import PreskError
-from tests.unit.exact.building import Given, exact, run
 
 UNDEFINED = [
     ("div", (1.0, 0.0), "divides by zero"),
@@ -27,7 +27,9 @@ UNDEFINED = [
 
 @pytest.mark.parametrize("certify", [False, True])
 @pytest.mark.parametrize(("name", "operands", "words"), UNDEFINED)
-def test_a_value_outside_the_domain_is_refused(name: str, operands: tuple[float, ...], words: str, certify: bool) -> None:
+def test_a_value_outside_the_domain_is_refused(
+    name: str, operands: tuple[float, ...], words: str, certify: bool
+) -> None:
     good = [abs(each) + 1 for each in operands]
     arrays = [Given(np.array([fine, bad])) for fine, bad in zip(good, operands, strict=True)]
     with pytest.raises(PreskError, match=words) as caught:

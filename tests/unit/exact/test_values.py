@@ -14,11 +14,11 @@ from flint import arb, fmpq
 from hypothesis import given
 from hypothesis import strategies as st
 from mpmath import mp
+from tests.unit.exact.building import run
 
 from presk.exact.precision import working
 from presk.exact.values import ExactArray, exact_number
 from presk.text.diagnostics import PreskError
-from tests.unit.exact.building import run
 
 
 def sample(certified: bool = False) -> ExactArray:

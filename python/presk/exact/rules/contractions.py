@@ -1,9 +1,9 @@
 """Contractions: one rule for dot, matmul and ein, over products of flint's matrices.
 
-Every axis of both operands gets a label; a label in both operands and not in the result is summed. Operand 0 is laid out as
-(batch, free, summed), operand 1 as (batch, summed, free), or with its last two exchanged where that is the order it has: a
-matrix is transposed at no cost to speak of. Labels that one operand alone has, and the result has not, are summed first.
-Layouts are kept with the operand, so that a parameter's are made once.
+Every axis of both operands gets a label; a label in both operands and not in the result is summed. Operand 0 is laid
+out as (batch, free, summed), operand 1 as (batch, summed, free), or with its last two exchanged where that is the
+order it has: a matrix is transposed at no cost to speak of. Labels that one operand alone has, and the result has not,
+are summed first. Layouts are kept with the operand, so that a parameter's are made once.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Side:
         self.key: tuple[object, ...] = ()
 
     def lay(self, batch: Labels, rows: Labels, columns: Labels) -> None:
-        """Chooses (batch, rows, columns), or (batch, columns, rows) transposed where only that is the operand's own order."""
+        """Chooses (batch, rows, columns), or its transpose where that is the operand's own order."""
         self.transposed = self.labels == (*batch, *columns, *rows) and self.labels != (*batch, *rows, *columns)
         order = (*batch, *columns, *rows) if self.transposed else (*batch, *rows, *columns)
         at = {label: place for place, label in enumerate(self.labels)}
@@ -179,7 +179,7 @@ def _rows_of_names(task: Task, name: str) -> list[tuple[str, ...]]:
     value = task.attribute(name)
     if not isinstance(value, tuple):
         raise InternalError(f"{task.site.primitive} at {task.site.label} has no `{name}`")
-    return [tuple(word for word in row if isinstance(word, str)) for row in value if isinstance(row, tuple)]
+    return [row for row in value if isinstance(row, tuple)]
 
 
 PLANNERS: dict[str, Callable[[Task], Compute]] = {"dot": plan_dot, "matmul": plan_matmul, "ein": plan_ein}

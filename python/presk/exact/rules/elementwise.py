@@ -289,6 +289,10 @@ def _plan_plain(task: Task, operate: Callable[[Any, Any], Any]) -> Compute:
     return compute
 
 
+def _negations(frame: Frame, x: Flat) -> Flat:
+    return [negation(value) for value in x]
+
+
 def _both(x: Any, y: Any) -> Any:
     if x is False or y is False:
         return False
@@ -304,7 +308,7 @@ def _either(x: Any, y: Any) -> Any:
 def plan_logic(task: Task) -> Compute:
     """and, or, not. What decides alone doesn't depend on the other operand."""
     if task.site.primitive == "not":
-        return lambda frame, x: [negation(value) for value in x]
+        return _negations
     return _plan_plain(task, _both if task.site.primitive == "and" else _either)
 
 

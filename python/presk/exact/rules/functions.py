@@ -1,8 +1,8 @@
 """Real functions of one element: lists of points to lists of elements, undefined where a function is.
 
-Each is an identity over the reals that loses nothing to cancellation: sigmoid and softplus take the branch of the sign of
-the midpoint, both branches being the same number; Φ is half an erfc. Where a ball reaches over the edge of a function's
-domain, the element is undecided.
+Each is an identity over the reals that loses nothing to cancellation: sigmoid and softplus take the branch of the sign
+of the midpoint, both branches being the same number; Φ is half an erfc. Where a ball reaches over the edge of a
+function's domain, the element is undecided.
 """
 
 from __future__ import annotations

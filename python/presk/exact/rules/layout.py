@@ -1,6 +1,7 @@
 """Layout primitives, which move elements, and constants, which have no operands.
 
-What keeps the row-major order gives its operand's value as it is; the rest picks elements by an order made when planning.
+What keeps the row-major order gives its operand's value as it is; the rest picks elements by an order made when
+planning.
 """
 
 from __future__ import annotations
@@ -24,13 +25,22 @@ from presk.text.diagnostics import InternalError
 
 def plan_view(task: Task) -> Compute:
     """What keeps the row-major order."""
-    return lambda frame, x: x
+    return same
+
+
+def same(frame: Frame, x: Value) -> Value:
+    """The operand's value as it is."""
+    return x
 
 
 def _picking(chosen: Picker) -> Compute:
     if chosen is None:
-        return lambda frame, x: x
-    return lambda frame, x: like(x, chosen(entries(x)))
+        return same
+
+    def compute(frame: Frame, x: Value) -> Value:
+        return like(x, chosen(entries(x)))
+
+    return compute
 
 
 def plan_transpose(task: Task) -> Compute:
@@ -204,14 +214,22 @@ def stacked(values: list[Value]) -> Value:
 # Constants
 
 
-def _fixed(values: Flat) -> Compute:
+def _fixed(value: Value) -> Compute:
     """A value that is the same in every evaluation."""
-    return lambda frame: values
+
+    def compute(frame: Frame) -> Value:
+        return value
+
+    return compute
 
 
-def _fixed_reals(task: Task, number: int) -> Compute:
-    length = volume(task.output.sizes)
-    return lambda frame: Reals([arb(number)] * length, settled=True, age=0)
+def _constant(number: int) -> Callable[[Task], Compute]:
+    """zeros and ones"""
+
+    def plan(task: Task) -> Compute:
+        return _fixed(Reals([arb(number)] * volume(task.output.sizes), settled=True, age=0))
+
+    return plan
 
 
 def plan_positions(task: Task) -> Compute:
@@ -229,14 +247,17 @@ def plan_eye(task: Task) -> Compute:
     """eye"""
     rows, columns = task.output.sizes
     zero, one = arb(0), arb(1)
-    flat = [one if i == j else zero for i in range(rows) for j in range(columns)]
-    return lambda frame: Reals(flat, settled=True, age=0)
+    return _fixed(Reals([one if i == j else zero for i in range(rows) for j in range(columns)], settled=True, age=0))
 
 
 def plan_full(task: Task) -> Compute:
     """full"""
     length = volume(task.output.sizes)
-    return lambda frame, c: like(c, entries(c) * length)
+
+    def compute(frame: Frame, c: Value) -> Value:
+        return like(c, entries(c) * length)
+
+    return compute
 
 
 PLANNERS: dict[str, Callable[[Task], Compute]] = {
@@ -258,7 +279,7 @@ PLANNERS: dict[str, Callable[[Task], Compute]] = {
     "positions": plan_positions,
     "causal_mask": plan_causal_mask,
     "eye": plan_eye,
-    "zeros": lambda task: _fixed_reals(task, 0),
-    "ones": lambda task: _fixed_reals(task, 1),
+    "zeros": _constant(0),
+    "ones": _constant(1),
     "full": plan_full,
 }

@@ -1,8 +1,9 @@
-"""Draws. Each is decided by the seed, the step, its place in the program, and nothing else (language reference, Randomness).
+"""Draws. Each is decided by the seed, the step, its place in the program, and nothing else (language reference,
+Randomness).
 
 The reference starts from the very f64 numbers every machine starts from; they are exact here. What is made of them is
-decided exactly: dropout keeps an element where its uniform is at least p; `sample` takes, in the order of the positions, the
-first at which the running sum of the probabilities allowed passes the uniform times their whole.
+decided exactly: dropout keeps an element where its uniform is at least p; `sample` takes, in the order of the
+positions, the first at which the running sum of the probabilities allowed passes the uniform times their whole.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ class Place:
         self.batch = names.index(BATCH) if BATCH in names else None
 
     def key(self, frame: Frame) -> bytes:
-        """The key in one activation: the calls' path from the entry down, then the draw's number, and the loops' indices."""
+        """The key in one activation: the calls' path from the entry down, the draw's number, the loops' indices."""
         path = ".".join(segment for segment in frame.path if segment)
         return draw.key(frame.run.seed, self.stream, f"{path}#{self.number}", frame.indices)
 
@@ -87,7 +88,11 @@ def plan_uniform(task: Task) -> Compute:
     """uniform"""
     place = Place(task, task.output)
     lo, hi = (float(round_constant(task.real(*each), "f64")) for each in (("lo", 0), ("hi", 1)))
-    return lambda frame: balls_of(frame.run, place.uniforms(frame, lo, hi))
+
+    def compute(frame: Frame) -> Reals:
+        return balls_of(frame.run, place.uniforms(frame, lo, hi))
+
+    return compute
 
 
 def _factors(run: Run, site: Site, uniforms: Flat, p: Element) -> Flat:

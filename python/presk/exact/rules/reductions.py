@@ -1,8 +1,8 @@
 """Reductions along axes, running sums, and the row primitives softmax, log_softmax and cross_entropy.
 
-An operand's rows are the elements of the reduced axes, row-major, for each index of the axes that stay. Exponentials of
-a row are taken of its distances from one exact number near its maximum: the same over the reals whatever that number is,
-so no hull and no decision is needed, and nothing overflows.
+An operand's rows are the elements of the reduced axes, row-major, for each index of the axes that stay. Exponentials
+of a row are taken of its distances from one exact number near its maximum: the same over the reals whatever that
+number is, so no hull and no decision is needed, and nothing overflows.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from presk.exact.layouts import Flat, Picker, permuted, pick, position_text, rep
 from presk.exact.reals import Reals, ones
 from presk.exact.rules.elementwise import entries_within_age
 from presk.exact.rules.functions import ZERO, quotients
-from presk.exact.rules.task import Compute, Task, Value, names_of, volume
+from presk.exact.rules.task import Compute, Task, Value, children, names_of, volume
 from presk.shapes.align import align
 from presk.shapes.types import Tensor
 
@@ -136,7 +136,10 @@ def plan_logic(task: Task) -> Compute:
             return decisive
         return next((value for value in row if isinstance(value, Undefined)), not decisive)
 
-    return lambda frame, x: [decide(row) for row in rows.of(x)]
+    def compute(frame: Frame, x: Flat) -> Flat:
+        return [decide(row) for row in rows.of(x)]
+
+    return compute
 
 
 def plan_cumsum(task: Task) -> Compute:
@@ -164,7 +167,7 @@ def _collect(tree: Value, parts: Flat) -> None:
     if isinstance(tree, Reals):
         parts.append(total_of(tree.points()))
         return
-    for each in tree.values() if isinstance(tree, dict) else tree:
+    for each in children(tree):
         _collect(each, parts)
 
 
@@ -276,7 +279,10 @@ def plan_softmax(task: Task) -> Compute:
 
 
 def _shares(row: Flat, allowed: Flat | None) -> Flat:
-    """softmax of a row of points, not too far from 0. Depends where the mask is undefined, ValueError where care is due."""
+    """softmax of a row of points, not too far from 0.
+
+    Depends where the mask is undefined, ValueError where care is due.
+    """
     exponentials = [x.exp() for x in (row if allowed is None else compress(row, allowed))]
     total = total_of(exponentials)
     if not isinstance(total, arb) or not total > ZERO or not total.is_finite():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import prod
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from presk.exact.elements import Site
 from presk.exact.layouts import Flat, position_text
@@ -111,6 +111,11 @@ def names_of(tensor: Tensor) -> tuple[str | None, ...]:
 def volume(sizes: Sequence[int]) -> int:
     """The number of elements."""
     return prod(sizes)
+
+
+def children(tree: Value) -> list[Value]:
+    """A tree's components in order."""
+    return list(cast(Any, tree).values() if isinstance(tree, dict) else tree)
 
 
 def entries(value: Value) -> Flat:
