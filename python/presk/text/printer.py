@@ -8,7 +8,6 @@ by the PSK formatter.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, Union
 
@@ -73,7 +72,9 @@ class Group:
     broken: bool
 
 
-Doc: TypeAlias = Union[str, Sequence["Doc"], Line, HardLine, Choice, TrailingComment, OwnLineComment, Nest, Group]
+Doc: TypeAlias = Union[
+    str, list["Doc"], tuple["Doc", ...], Line, HardLine, Choice, TrailingComment, OwnLineComment, Nest, Group
+]
 
 
 def group(*content: Doc) -> Doc:
@@ -86,7 +87,7 @@ def group(*content: Doc) -> Doc:
     return [made, *comments] if comments else made
 
 
-def split_comments(content: Sequence[Doc]) -> tuple[list[Doc], list[TrailingComment]]:
+def split_comments(content: list[Doc] | tuple[Doc, ...]) -> tuple[list[Doc], list[TrailingComment]]:
     """The documents of a row without the trailing comments at its very end, and these."""
     kept = list(content)
     comments: list[TrailingComment] = []
@@ -95,13 +96,13 @@ def split_comments(content: Sequence[Doc]) -> tuple[list[Doc], list[TrailingComm
         if isinstance(last, TrailingComment):
             comments.insert(0, last)
             continue
-        if isinstance(last, list | tuple):
+        if isinstance(last, (list, tuple)):
             inner, more = split_comments(last)
             comments[:0] = more
             if not inner:
                 continue
             last = inner
-        elif isinstance(last, Nest) and isinstance(last.content, list | tuple):
+        elif isinstance(last, Nest) and isinstance(last.content, (list, tuple)):
             inner, more = split_comments(last.content)
             comments[:0] = more
             last = Nest(inner)
@@ -112,15 +113,15 @@ def split_comments(content: Sequence[Doc]) -> tuple[list[Doc], list[TrailingComm
 
 
 def _never_flat(doc: Doc) -> bool:
-    if isinstance(doc, str | Line | Choice):
+    if isinstance(doc, (str, Line, Choice)):
         return False
+    if isinstance(doc, (list, tuple)):
+        return any(map(_never_flat, doc))
     if isinstance(doc, Nest):
         return _never_flat(doc.content)
     if isinstance(doc, Group):
         return doc.broken
-    if isinstance(doc, HardLine | TrailingComment | OwnLineComment):
-        return True
-    return any(_never_flat(each) for each in doc)
+    return True
 
 
 def render(doc: Doc, width: int) -> str:
@@ -146,6 +147,8 @@ class _Renderer:
             indent, flat, node = stack.pop()
             if isinstance(node, str):
                 self._text(node, indent)
+            elif isinstance(node, (list, tuple)):
+                stack.extend([(indent, flat, each) for each in reversed(node)])
             elif isinstance(node, Line):
                 if flat:
                     self._text(node.flat, indent)
@@ -163,11 +166,9 @@ class _Renderer:
                 self._own_line(node.text, indent)
             elif isinstance(node, Nest):
                 stack.append((indent + INDENT, flat, node.content))
-            elif isinstance(node, Group):
+            else:
                 flat = not node.broken and (flat or self._fits(node.content, stack))
                 stack.append((indent, flat, node.content))
-            else:
-                stack.extend((indent, flat, each) for each in reversed(node))
         if self.parts or self.comments:
             self._end_line(0)
         return "".join(line + "\n" for line in _with_comments(self.lines))
@@ -214,20 +215,20 @@ class _Renderer:
             flat, node = stack.pop()
             if isinstance(node, str):
                 room -= len(node)
+            elif isinstance(node, (list, tuple)):
+                stack.extend([(flat, each) for each in reversed(node)])
             elif isinstance(node, Line):
                 if not flat:
                     return True
                 room -= len(node.flat)
             elif isinstance(node, Choice):
                 room -= len(node.flat if flat else node.broken)
-            elif isinstance(node, HardLine | OwnLineComment):
+            elif isinstance(node, (HardLine, OwnLineComment)):
                 return True
             elif isinstance(node, Nest):
                 stack.append((flat, node.content))
             elif isinstance(node, Group):
                 stack.append((flat and not node.broken, node.content))
-            elif not isinstance(node, TrailingComment):
-                stack.extend((flat, each) for each in reversed(node))
         return False
 
 
