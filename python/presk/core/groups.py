@@ -24,11 +24,13 @@ from presk.shapes.types import Shape, Tensor, Type
 class Member:
     """A let of a group. `places` gives for each axis of its value the loops it is, as numbers into outer + inner.
 
-    An axis is several loops, row-major, behind a split or a merge.
+    An axis is several loops, row-major, behind a split or a merge. `reduced` gives the same for each axis that a
+    reduction takes away, in the order of its operand.
     """
 
     number: int
     places: Places
+    reduced: Places = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,9 @@ def _group(let: Let, scope: Scope, counters: frozenset[Ref]) -> Group:
     return Group(
         _kind(let, (*interior, *nest.free), scope, counters),
         let.number,
-        tuple(Member(number, numbered(nest.places[number])) for number in members),
+        tuple(
+            Member(number, numbered(nest.places[number]), numbered(nest.reduced.get(number, ()))) for number in members
+        ),
         shape_of(nest, nest.outer),
         shape_of(nest, nest.inner or ()),
         tuple(reads),

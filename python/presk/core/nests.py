@@ -75,6 +75,7 @@ class Nest:
     scope: Scope
     root: int
     places: dict[int, Places] = field(default_factory=dict[int, Places])
+    reduced: dict[int, Places] = field(default_factory=dict[int, Places])
     atoms: list[int] = field(default_factory=list[int])
     axes: dict[int, AxisOrRun] = field(default_factory=dict[int, AxisOrRun])
     inner: list[int] | None = None
@@ -89,6 +90,7 @@ class Nest:
             self.scope,
             self.root,
             dict(self.places),
+            dict(self.reduced),
             list(self.atoms),
             dict(self.axes),
             None if self.inner is None else list(self.inner),
@@ -176,6 +178,7 @@ class Nest:
             return False
         self.rows += role in (Role.REDUCTION, Role.ROW)
         self.places[number] = places
+        self.reduced[number] = rows
         self.learn(Ref(number), places)
         self.read_operands(number, rows)
         return True
@@ -293,6 +296,7 @@ class Nest:
             return tuple(tuple(_replaced(list(axis), atom, by)) for axis in places)
 
         self.places = {number: apart(places) for number, places in self.places.items()}
+        self.reduced = {number: apart(places) for number, places in self.reduced.items()}
         self.known = [(extent, apart((atoms,))[0]) for extent, atoms in self.known]
         self.reads = {
             ref: {None if places is None else apart(places) for places in several}
