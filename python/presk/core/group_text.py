@@ -48,8 +48,7 @@ class _Listing:
     def group(self, group: Group, indent: str) -> None:
         let = self.lets[group.root]
         nest = _shape(group.outer) + (f" × {_shape(group.inner)}" if group.inner else "")
-        kind = "row" if group.kind == "nest" and group.inner else group.kind
-        self.lines.append(f"{indent}{kind:5} {self.label(group.root)} : {show(let.type)}  over {nest}")
+        self.lines.append(f"{indent}{group.kind:5} {self.label(group.root)} : {show(let.type)}  over {nest}")
         if len(group.members) > 1:
             self.lines.append(f"{indent}      {', '.join(self.label(each.number) for each in group.members)}")
         reads = ", ".join(dict.fromkeys(show_operand(read.ref) for read in group.reads))

@@ -45,10 +45,10 @@ class Read:
 class Group:
     """Lets that share a nest, in order, the root last.
 
-    `kind`: `nest` · `alone`, a primitive that shares with none · `view`, no launch, the operand's elements as they are
-    · `free`, a value its readers compute themselves, stored because something else takes it too. `outer` and `inner`
-    are O and I; of a group alone the result's axes and nothing. `free` are the lets computed at the element for this
-    group.
+    `kind`: `nest` · `row`, a nest with reductions · `alone`, a primitive that shares with none · `view`, no launch, the
+    operand's elements as they are · `free`, a value its readers compute themselves, stored because something else takes
+    it too. `outer` and `inner` are O and I; of a group alone the result's axes and nothing. `free` are the lets
+    computed at the element for this group.
     """
 
     kind: str
@@ -216,7 +216,10 @@ def _kind(let: Let, others: tuple[int, ...], scope: Scope, counters: frozenset[R
     lets = (let, *(scope.lets[number] for number in others))
     if all(isinstance(each.value, Apply) and keeps_order(each.value, counters) for each in lets):
         return "view"
-    return "nest" if ROLES[scope.apply(let.number).primitive] in SHARED else "alone"
+    roles = {ROLES[each.value.primitive] for each in lets if isinstance(each.value, Apply)}
+    if not roles <= SHARED | {Role.FREE}:
+        return "alone"
+    return "row" if roles & {Role.REDUCTION, Role.ROW} else "nest"
 
 
 def _scope(body: Body, types: Types) -> Scope:

@@ -185,11 +185,10 @@ class Nest:
 
     def rows_of(self, number: int, level: frozenset[int]) -> Places | None:
         """The places of the axes a reduction takes away, which are all of I; None where its result isn't at O."""
-        operand = ref_of(self.scope.apply(number).operands[0])
-        if operand is None:
-            return None
+        apply = self.scope.apply(number)
+        operand = ref_of(apply.operands[0]) or Ref(number)
         tensor = self.scope.tensor(operand)
-        gone = reduced_axes(self.scope.apply(number), tensor)
+        gone = reduced_axes(apply, tensor)
         if self.inner is None and level == frozenset(self.atoms):
             rows = tuple((self.loop(tensor.axes[axis]),) for axis in gone)
             self.inner = list(_flat(rows))

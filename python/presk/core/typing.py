@@ -187,6 +187,9 @@ def loop_type(loop: Loop, types: Types) -> Type:
     if not isinstance(result, TupleOf) or len(result.items) != 2:
         raise Misfit("E3001", f"a scan's body gives (state, element), not {show(result)}")
     check_fit(result.items[0], loop.state.type, "the next state")
+    for _, leaf in leaves(result.items[1]):
+        if loop.along is not None and any(axis.name == loop.along for axis in leaf.explicit):
+            raise Misfit("E3003", f"the axis `{loop.along}` of {show(leaf)} would stand there twice")
     return TupleOf((loop.state.type, stack(result.items[1], number(loop.trips), loop.along)))
 
 
