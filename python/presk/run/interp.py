@@ -16,7 +16,9 @@ from typing import ClassVar
 from presk.core.nodes import Body, Loop, Program
 from presk.exact.evaluate import evaluate
 from presk.exact.precision import working
+from presk.exact.values import ExactArray
 from presk.realization.model import Plan, Realization
+from presk.run import trees
 from presk.run.backend import Backend, Entry, Executable, Value
 from presk.run.values import accept
 from presk.shapes import types
@@ -61,7 +63,9 @@ class _Exact(Executable):
 
     def bind(self, /, **leading: Value) -> Executable:
         taken = {name: of for name, of in self._parameters() if name in leading}
-        accepted = {name: accept(name, of, leading[name], finite=True) for name, of in taken.items()}
+        accepted = {
+            name: trees.map_leaves(accept(name, of, leading[name], finite=True), _held) for name, of in taken.items()
+        }
         return _Exact(self.backend, self.entry, self.training, {**self.leading, **accepted})
 
     def __call__(self, *args: Value, seed: int = 0, step: int = 0, row_offset: int = 0) -> Value:
@@ -84,6 +88,11 @@ class _Exact(Executable):
     def _parameters(self) -> list[tuple[str, Type]]:
         """Names and types of the entry's parameters; every parameter of an entry has a name."""
         return [(each.name or "", each.type) for each in self.entry.program.entry.parameters]
+
+
+def _held(leaf: Value) -> Value:
+    """Floats as exact numbers: made once, and the reference keeps with them the layouts it makes of them."""
+    return leaf if isinstance(leaf, ExactArray) or leaf.dtype.kind in "ib" else ExactArray.from_floats(leaf)
 
 
 def _refuse_too_large(program: Program, bits: int) -> None:
