@@ -7,6 +7,7 @@ Rust side follows the same rules (rust/presk-kernel/src/elaborate.rs).
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal, NoReturn, TypeAlias, cast
 
@@ -159,8 +160,10 @@ class Elaborator:
         """An integer or a real, as is wanted."""
         sign = "-" if literal.negative else ""
         if wanted == "real":
-            if literal.text in ("inf", "nan"):
-                return Constant(float(sign + literal.text))
+            if literal.text == "nan":
+                return Constant(math.nan)
+            if literal.text == "inf":
+                return Constant(-math.inf if literal.negative else math.inf)
             value = read_real(literal.text, self.arithmetic)
             if value is None:
                 self.fault(f"this literal is beyond the range of {self.arithmetic}; infinity is `inf`", raw)
