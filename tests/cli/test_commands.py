@@ -336,3 +336,13 @@ def test_what_the_tour_proposes_works(presk: Run, root: Path, line: str, monkeyp
 
     monkeypatch.chdir(root)
     assert presk(*shlex.split(line)[1:]).code == 0
+
+
+# The page
+
+
+def test_the_page_of_the_command_line_is_current(root: Path) -> None:
+    import runpy
+
+    tool = runpy.run_path(str(root / "tools" / "cli.py"))
+    assert (root / "docs" / "cli.md").read_text("utf-8") == tool["page"]()

@@ -88,9 +88,7 @@ _EXECUTION = (
     click.option(
         "--threads", type=click.IntRange(1, 4096), metavar="N", help="Workers.  [default: the cores there are]"
     ),
-    click.option(
-        "--bits", type=click.IntRange(), metavar="N", default=256, show_default=True, help="Precision of the reference."
-    ),
+    click.option("--bits", type=int, metavar="N", default=256, show_default=True, help="Precision of the reference."),
     click.option("--certify", is_flag=True, help="Keep proof radii through the reference."),
     click.option("--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="Of all draws."),
 )
