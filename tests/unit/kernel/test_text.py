@@ -46,6 +46,7 @@ from presk.text.diagnostics import PreskError
 
 SIZE = 8
 LANES = {"f32": 4, "f64": 2}
+GOLDEN = sorted((Path(__file__).parents[2] / "kernel" / "golden").glob("*.txt"))
 KIR = sorted((Path(__file__).parents[2] / "kernel").glob("*.kir"))
 
 
@@ -257,6 +258,13 @@ def test_many_generated_kernels(kernel: Kernel) -> None:
     text = print_kernel(kernel)
     assert read_kernel(text) == kernel
     assert native.verify(text) == text
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_golden_kernels_read_back_character_for_character(path: Path) -> None:
+    text = path.read_text("utf-8")
+    bare = "".join(line for line in text.splitlines(True) if not line.startswith("--"))
+    assert print_kernels(read_kernels(text)) == native.verify(text) == bare
 
 
 @settings(max_examples=150)
