@@ -228,7 +228,7 @@ def replace(tree: Value, path: tuple[str, ...], value: Value) -> Value:
 def literal(value: constants.Constant, kind: str) -> Read:
     """A scalar that stands in the program."""
     if kind == "real":
-        return lambda frame: Reals([frame.run.constant(value)], settled=True, age=0)
+        return lambda frame: frame.run.scalar(value)
     size = constants.as_size(value)
     whole = None if size is None else size.whole
     if whole is None:

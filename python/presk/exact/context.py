@@ -39,7 +39,7 @@ class Run:
         self.step = step
         self.row_offset = row_offset
         self.training = training
-        self._constants: dict[Constant, Element] = {}
+        self._constants: dict[int, tuple[Constant, Reals]] = {}  # by identity: hashing one costs more than using it
 
     def reals(self, flat: list[Element], age: int = 1) -> Reals:
         """A computed tensor. Its radii are still to be dropped, unless this evaluation certifies."""
@@ -52,14 +52,17 @@ class Run:
             return Reals(flat, settled=True, age=0)
         return Reals([Tracked(ball, terms, terms.of_ball(ball)) for ball in flat], settled=True, age=0)
 
-    def constant(self, value: Constant) -> Element:
-        """An exact constant as a ball at this precision; a point where radii are dropped."""
-        found = self._constants.get(value)
+    def scalar(self, value: Constant) -> Reals:
+        """An exact constant as a scalar at this precision; a point where radii are dropped."""
+        found = self._constants.get(id(value))
         if found is None:
             ball = ball_of_constant(value, self.bits)
-            found = self.given([ball if self.certify else ball.mid()]).entries()[0]
-            self._constants[value] = found
-        return found
+            found = self._constants[id(value)] = (value, self.given([ball if self.certify else ball.mid()]))
+        return found[1]
+
+    def constant(self, value: Constant) -> Element:
+        """The same as an element."""
+        return self.scalar(value).entries()[0]
 
 
 class Frame:

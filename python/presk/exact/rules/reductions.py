@@ -102,14 +102,23 @@ def plan_product(task: Task) -> Compute:
 
 
 def plan_extreme(task: Task) -> Compute:
-    """max and min"""
+    """max and min; of no elements (a leaf's, in a map) undefined."""
     rows = Rows(task.sizes(0), task.axes())
     choose = decisions.largest if task.site.primitive == "max" else decisions.smallest
+    nothing = _of_nothing(task, rows)
 
     def compute(frame: Frame, x: Reals) -> Reals:
-        return Reals([choose(frame.run, row) for row in rows.of(x.points())], settled=True, age=0)
+        flat = nothing or [choose(frame.run, row) for row in rows.of(x.points())]
+        return Reals(flat, settled=True, age=0)
 
     return compute
+
+
+def _of_nothing(task: Task, rows: Rows) -> Flat:
+    """The elements of a choice among no elements; none where there are elements."""
+    if rows.length:
+        return []
+    return [Undefined(task.site, "chooses among no elements", at) for at in range(rows.count)]
 
 
 def plan_position(task: Task) -> Compute:
@@ -118,8 +127,11 @@ def plan_position(task: Task) -> Compute:
     site = task.site
     sign = 1 if task.site.primitive == "argmax" else -1
     last = task.word("ties", "last") == "last"
+    nothing = _of_nothing(task, rows)
 
     def compute(frame: Frame, x: Reals) -> Flat:
+        if nothing:
+            return nothing
         found = rows.of(x.points())
         return [decisions.position_of_extreme(frame.run, site, row, sign=sign, last=last) for row in found]
 
