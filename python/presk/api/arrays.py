@@ -120,6 +120,8 @@ def _giver(array: Any) -> Give | None:
     def give(result: Any) -> Any:
         if not issubclass(type(result), np.ndarray):
             return result
+        if not result.flags.writeable:  # DLPack has no way to say so
+            result = result.copy()
         if result.dtype.name != BFLOAT16:
             return make(result)
         if hasattr(library, "bfloat16") and hasattr(library, "int16"):

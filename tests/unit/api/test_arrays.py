@@ -67,6 +67,7 @@ def test_results_are_given_back_in_the_first_arrays_library() -> None:
     back = taken.give(np.array([1.5, 2.5]))
     assert isinstance(back, Foreign)
     np.testing.assert_array_equal(back.held, [1.5, 2.5])
+    assert isinstance(taken.give(np.broadcast_to(1.0, (3,))), Foreign), "an array that can't be written is copied"
     assert incoming("x", (np.ones(3), Foreign(np.ones(2)))).give is None
     assert not incoming("x", (1.0, [2.0])).has_arrays
 
