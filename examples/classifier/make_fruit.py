@@ -1,6 +1,7 @@
 """Writes fruit.csv beside this file: an invented table of 180 fruits, the three kinds in turn."""
 
 import csv
+import io
 import random
 from pathlib import Path
 
@@ -13,16 +14,18 @@ KINDS = {
 }
 
 
-def main() -> None:
+def table() -> str:
+    """The file's text: the same every time."""
     source = random.Random(1)
-    with (Path(__file__).parent / "fruit.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["mass", "width", "height", "yellow", "kind"])
-        for row in range(ROWS):
-            kind = list(KINDS)[row % len(KINDS)]
-            mass, width, height, yellow = (source.gauss(*each) for each in KINDS[kind])
-            writer.writerow([f"{mass:.0f}", f"{width:.1f}", f"{height:.1f}", f"{min(max(yellow, 0), 1):.2f}", kind])
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["mass", "width", "height", "yellow", "kind"])
+    for row in range(ROWS):
+        kind = list(KINDS)[row % len(KINDS)]
+        mass, width, height, yellow = (source.gauss(*each) for each in KINDS[kind])
+        writer.writerow([f"{mass:.0f}", f"{width:.1f}", f"{height:.1f}", f"{min(max(yellow, 0), 1):.2f}", kind])
+    return out.getvalue()
 
 
 if __name__ == "__main__":
-    main()
+    (Path(__file__).parent / "fruit.csv").write_text(table(), encoding="utf-8", newline="")

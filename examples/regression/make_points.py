@@ -1,6 +1,7 @@
 """Writes points.csv beside this file: 256 points (x, y) with y = sin(2x) + x/2 and normal noise of deviation 0.1."""
 
 import csv
+import io
 import math
 import random
 from pathlib import Path
@@ -9,16 +10,18 @@ POINTS = 256
 NOISE = 0.1
 
 
-def main() -> None:
+def table() -> str:
+    """The file's text: the same every time."""
     source = random.Random(1)
-    with (Path(__file__).parent / "points.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["x", "y"])
-        for _ in range(POINTS):
-            x = source.uniform(-2, 2)
-            y = math.sin(2 * x) + x / 2 + source.gauss(0, NOISE)
-            writer.writerow([f"{x:.4f}", f"{y:.4f}"])
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(["x", "y"])
+    for _ in range(POINTS):
+        x = source.uniform(-2, 2)
+        y = math.sin(2 * x) + x / 2 + source.gauss(0, NOISE)
+        writer.writerow([f"{x:.4f}", f"{y:.4f}"])
+    return out.getvalue()
 
 
 if __name__ == "__main__":
-    main()
+    (Path(__file__).parent / "points.csv").write_text(table(), encoding="utf-8", newline="")
