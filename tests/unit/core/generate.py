@@ -1,8 +1,9 @@
 """Random well-typed Core programs for property tests of the verifier, the printer, passes, the reference and kernels.
 
-`programs` is a hypothesis strategy, `random_program` the same from a seed and much faster. A program has an entry and perhaps functions it calls, folds, scans, maps, trees,
-draws, and every primitive of the table; sizes are 0 … 4, axes named or not. What a primitive's rule refuses is not
-generated; what it takes is correct by `core.typing`. `arguments_of` draws NumPy inputs for the entry.
+`programs` is a hypothesis strategy, `random_program` the same from a seed and much faster. A program has an entry and
+perhaps functions it calls, folds, scans, maps, trees, draws, and every primitive of the table; sizes are 0 … 4, axes
+named or not. What a primitive's rule refuses is not generated; what it takes is correct by `core.typing`.
+`arguments_of` draws NumPy inputs for the entry.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
+from tests.unit.core.recipes import LEAFWISE, RECIPES, Choices
 
 from presk.core.attributes import DRAW, in_order
 from presk.core.nodes import (
@@ -46,8 +48,7 @@ from presk.primitives.table import Misfit
 from presk.shapes import constants
 from presk.shapes.align import Misaligned, check_distinct
 from presk.shapes.poly import number
-from presk.shapes.types import Axis, ModuleOf, RecordOf, Shape, Stacked, Tensor, Type, fields_of, leaves
-from tests.unit.core.recipes import LEAFWISE, RECIPES, Choices
+from presk.shapes.types import Axis, ModuleOf, RecordOf, Shape, Stacked, Tensor, Type, fields_of, leaves, show
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 NAMES = ("a", "b", "c", "d")
@@ -73,6 +74,8 @@ class Frame:
     def parameter(self, each: Type) -> Ref:
         if isinstance(each, Tensor):
             check_distinct(each.axes)
+            if each.bound == number(0) and 0 not in each.sizes:
+                raise Misfit("E3001", f"{show(each)} has no values")
         self.parameters.append(each)
         number = -len(self.parameters)
         self.types[number] = each
@@ -130,6 +133,7 @@ class Generator(Choices):
         self.frame = Frame()
         self.scope: list[Ref] = []
         self.leafwise = False
+        self.pending: list[Let] = []
 
     # Choices
 
@@ -169,7 +173,7 @@ class Generator(Choices):
 
     def tensor(self, kind: str | None = None, rank: int = 0) -> tuple[Operand, Tensor]:
         """A tensor of some kind, of at least `rank` axes, from the scope or a new parameter; nats may be injected."""
-        known: list[tuple[Operand, Tensor]] = [each for each in self.tensors(kind)]
+        known: list[tuple[Operand, Tensor]] = list(self.tensors(kind))
         if kind == "real" and self.whole(0, 9) == 0:
             known += [(Injected(ref), Tensor("real", nats.axes)) for ref, nats in self.tensors("nat")]
         known = [each for each in known if len(each[1].explicit) >= rank]
@@ -270,8 +274,6 @@ class Generator(Choices):
             self.scope, self.leafwise = outer
             self.pending = []
 
-    pending: list[Let] = []
-
     def also(self, value: Expression) -> Ref:
         """One more let behind the others of the body at hand."""
         number = self.frame.take()
@@ -321,7 +323,9 @@ class Generator(Choices):
         return Each(self.frame.parameter(Tensor("real", along)), at), Tensor("real", axes)
 
     def map(self) -> MapTrees | None:
-        module = ModuleOf("Pair", (constants.rational(2),), (("w", Tensor("real", self.axes(1, 2))), ("b", Tensor("real"))))
+        module = ModuleOf(
+            "Pair", (constants.rational(2),), (("w", Tensor("real", self.axes(1, 2))), ("b", Tensor("real")))
+        )
         tree = self.pick((RecordOf(module.fields), Stacked(RecordOf(module.fields), number(self.whole(0, 2)))))
         count = self.whole(1, 3)
         operands = tuple(self.frame.parameter(tree) for _ in range(count))

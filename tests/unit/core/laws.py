@@ -25,7 +25,7 @@ def check_partition(function: Function, groups: Groups) -> None:
         for let in body.lets:
             if isinstance(let.value, (Loop, MapTrees)):
                 owners[let.number] = let.value.body
-    assert [each.owner for each in groups.bodies][0] is None
+    assert groups.bodies[0].owner is None
     assert {each.owner for each in groups.bodies} == set(owners)
     for each in groups.bodies:
         check_body(owners[each.owner], each, types)
@@ -54,7 +54,9 @@ def check_body(body: Body, found: BodyGroups, types: dict[int, Type]) -> None:
     for let in body.lets:
         if isinstance(let.value, Apply):
             stored = let.number in held
-            assert stored or let.number in computed or not _read(body, let.number), "every primitive is computed somewhere"
+            assert stored or let.number in computed or not _read(body, let.number), (
+                "every primitive is computed somewhere"
+            )
         else:
             assert let.number not in held, "groups hold primitives alone"
     assert [group.root for group in found.groups] == sorted(
@@ -158,11 +160,11 @@ def free_lets(body: Body, types: dict[int, Type]) -> set[int]:
         operands = [(each, ref_of(each)) for each in operands_of(let.value)]
         role = ROLES[let.value.primitive]
         costless = [ref is None or (ref.number in free and not ref.path) for _, ref in operands]
-        nats = [isinstance(each, Ref) and getattr(operand_type(each, types), "kind", "") == "nat" for each, _ in operands]
+        nats = [
+            isinstance(each, Ref) and getattr(operand_type(each, types), "kind", "") == "nat" for each, _ in operands
+        ]
         over_nats = all(a or b for a, b in zip(costless, nats, strict=True))
-        if role is Role.FREE or (role is Role.MAP and all(costless)):
-            free.add(let.number)
-        elif let.value.primitive in logic and over_nats:
+        if role is Role.FREE or (role is Role.MAP and all(costless)) or (let.value.primitive in logic and over_nats):
             free.add(let.number)
     return free
 

@@ -1,8 +1,8 @@
 """How to call each primitive on random operands: a recipe by name, used by `generate`.
 
-A recipe asks `Choices` for operands and gives them with attributes as a program writes them; whether the primitive takes
-them is decided by its rule, and a refusal costs one let. `test_generate` holds that every primitive has a recipe and is
-really generated.
+A recipe asks `Choices` for operands and gives them with attributes as a program writes them; whether the primitive
+takes them is decided by its rule, and a refusal costs one let. `test_generate` holds that every primitive has a recipe
+and is really generated.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given, settings
+from tests.unit.core.generate import programs, random_program
+from tests.unit.core.laws import check_partition
 
 from presk.check.program import load, loads
 from presk.core.bind import bind
@@ -14,8 +16,6 @@ from presk.core.reader import read_program
 from presk.core.roles import ROLES
 from presk.core.simplify import simplify
 from presk.primitives.all import TABLE
-from tests.unit.core.generate import programs, random_program
-from tests.unit.core.laws import check_partition
 
 
 def groups_of(head: str, body: str) -> dict[int, Group]:
@@ -263,7 +263,13 @@ def test_an_index_at_a_loops_counter_is_a_view() -> None:
       %2
     }""".replace("= 0 over", "= %9 over").replace("%2 = fold", "%9 = zeros[b: 3]() %2 = fold")
     groups = partition(read_program(text).entry)
-    assert {group.root: group.kind for group in groups.groups} == {9: "free", 5: "view", 6: "nest", 7: "alone", 8: "view"}
+    assert {group.root: group.kind for group in groups.groups} == {
+        9: "free",
+        5: "view",
+        6: "nest",
+        7: "alone",
+        8: "view",
+    }
     assert groups.launches == 3
 
 

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from tests.unit.core.generate import programs, random_program
 
-from presk.check.program import load
+from presk.check.program import Checked, load
 from presk.core.bind import bind
 from presk.core.nodes import Function, Program
 from presk.core.printer import bodies, print_program
@@ -17,7 +18,6 @@ from presk.core.reader import read_program
 from presk.core.simplify import simplify
 from presk.core.verify import verify
 from presk.text.diagnostics import PreskError
-from tests.unit.core.generate import programs, random_program
 
 SCORES = """\
 fn scores(%0 : real[batch: 1, heads: 2, seq: 4, hd: 4], %1 : real[batch: 1, heads: 2, seq: 4, hd: 4])
@@ -82,9 +82,8 @@ fn all@T=1,..=2x3(
   %35 = top_k(%1, k = 2, axis = 1, ties = first)
   %36 = (%35.0,)
   %37 = ()
-  %38 = make nn.Linear{3, 2} {w = %22.0.w, b = %22.1.b}
   %39 = ein[](%3, %3)
-  %40 = merge[6](%34, axes = (z, 1))
+  %40 = merge[4](%34, axes = (z, 1))
   %41 = mean(%1, axis = (batch, 1))
   %7
 }
@@ -97,9 +96,8 @@ def test_the_scores_of_the_tutorial_print_as_the_design_shows(examples: Path) ->
 
 
 def test_every_form_reads_back_and_prints_the_same() -> None:
-    text = EVERYTHING.replace("  %38 = make nn.Linear{3, 2} {w = %22.0.w, b = %22.1.b}\n", "")
-    program = read_program(text)
-    assert print_program(program) == text
+    program = read_program(EVERYTHING)
+    assert print_program(program) == EVERYTHING
     assert read_program(print_program(program)) == program
 
 
@@ -109,7 +107,7 @@ def test_a_module_is_made_of_its_fields() -> None:
 
 
 def test_names_of_lets_states_and_elements_are_read() -> None:
-    loop = read_program(EVERYTHING.replace("  %38 = make nn.Linear{3, 2} {w = %22.0.w, b = %22.1.b}\n", "")).entry.body.lets[0]
+    loop = read_program(EVERYTHING).entry.body.lets[0]
     assert loop.name == "loop"
     assert [each.name for each in loop.value.elements] == ["l", None, None]  # type: ignore[union-attr]
 
@@ -119,29 +117,31 @@ def test_comments_and_layout_do_not_matter() -> None:
     assert print_program(read_program(text)) == "fn f(%0 : real) -> real {\n  %1 = add(%0, 1)\n  %1\n}\n"
 
 
-def entries(examples: Path) -> list[tuple[Path, str, dict[str, int]]]:
-    found: list[tuple[Path, str, dict[str, int]]] = []
+TAKING_FUNCTIONS = ("rk4", "newton")
+"""Functions with a parameter that is a function can't be entries."""
+
+
+def entries(examples: Path) -> list[tuple[Checked, str, dict[str, int]]]:
+    found: list[tuple[Checked, str, dict[str, int]]] = []
     for path in sorted(examples.rglob("*.psk")):
-        for info in load(path).entries():
+        checked = load(path)
+        for info in checked.entries():
             name = re.sub(r"\bI\b", "3", re.sub(r"\bO\b", "2", re.sub(r"\bN\b", "4", info.name)))
             dims = {("batch" if dim == ".." else dim): 3 for dim in info.free_dimensions}
-            found.append((path, name, dims))
+            found.append((checked, name, dims))
     return found
 
 
 def test_the_core_of_every_example_is_valid_and_reads_back(examples: Path) -> None:
     bound = 0
-    for path, name, dims in entries(examples):
-        checked = load(path)
-        try:
-            raw = bind(checked, name, dims=dims, simplified=False)
-        except PreskError as error:
-            assert error.code in ("E4002", "E4001", "E2001"), (path, name, str(error))
+    for checked, name, dims in entries(examples):
+        if name in TAKING_FUNCTIONS:
             continue
+        raw = bind(checked, name, dims=dims, simplified=False)
         bound += 1
         for program in (raw, simplify(raw)):
             verify(program)
-            assert read_program(print_program(program)) == program, (path, name)
+            assert read_program(print_program(program)) == program, name
         assert simplify(simplify(raw)) == simplify(raw)
     assert bound > 50
 
@@ -166,48 +166,56 @@ HEAD = "fn f(%0 : real[a: 2, 3], %1 : nat < 3, %2 : {w: real}) -> real { "
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "place"),
+    ("text", "code", "spanned"),
     [
-        ("", "E9101", (1, 1)),
-        ("fn f(%0 : real) -> real { exp %0 }", "E9101", (1, 27)),
-        ("fn f(%0 : real) -> real { %1 = exp(%0 %1 }", "E9101", (1, 39)),
-        ("fn f(%0 : real) -> real { %1 = exp(%0) }", "E9101", (1, 40)),
-        ("fn f(%0 : real) -> real { %0 } $", "E9101", (1, 32)),
-        ("fn (%0 : real) -> real { %0 }", "E9101", (1, 4)),
-        ("fn f(%0 : nat) -> real { 0 }", "E9101", (1, 14)),
-        ("fn f(%0 : real * 3) -> real { 0 }", "E9101", (1, 16)),
-        ("fn f(%0.w : real) -> real { 0 }", "E9101", (1, 6)),
-        ("fn f(%0 : real[-1]) -> real { 0 }", "E9101", (1, 16)),
-        ("fn f(%0 : real[99999999999999999999]) -> real { 0 }", "E9101", (1, 16)),
-        ("fn f(%99999999999999999999 : real) -> real { 0 }", "E9101", (1, 6)),
-        ("fn f(%0 : real[a: 1, a: 2]) -> real { 0 }", "E3003", (1, 15)),
-        ("fn f(%0 : {x: real, x: real}) -> real { 0 }", "E2002", (1, 21)),
-        ("fn f(%0 : M) -> real { 0 }", "E2001", (1, 11)),
-        ("module M {} module M {} fn f() -> real { 0 }", "E2002", (1, 20)),
-        ("fn f() -> real { 0 } fn f() -> real { 0 }", "E2002", (1, 22)),
-        ("fn f() -> real { %1 = call g() %1 }", "E2001", (1, 18)),
-        (HEAD + "%3 = expo(%0) %3 }", "E2001", (1, 70)),
-        (HEAD + "%3 = exp(%9) %3 }", "E2001", (1, 76)),
-        (HEAD + "%3 = exp(%2) %3 }", "E3001", (1, 65)),
-        (HEAD + "%3 = exp(%2.v) %3 }", "E2001", (1, 78)),
-        (HEAD + "%3 = exp(%1) %3 }", "E3001", (1, 65)),
-        (HEAD + "%3 = exp(%0, %0) %3 }", "E3002", (1, 65)),
-        (HEAD + "%3 = exp(%0, axis = a) %3 }", "E3002", (1, 74)),
-        (HEAD + "%3 = sum(%0, axis = b) %3 }", "E3004", (1, 70)),
-        (HEAD + "%3 = sum(%0, axis = 7) %3 }", "E3004", (1, 70)),
-        (HEAD + "%3 = sum(%0, axis = a, axis = a) %3 }", "E3002", (1, 84)),
-        (HEAD + "%3 = mul(%0, (1 / 0)) %3 }", "E4006", (1, 78)),
-        (HEAD + "%3 = mul(%0, 1e-999999999) %3 }", "E4005", (1, 78)),
-        (HEAD + "%3 = mul(%0, pow(10, 99999)) %3 }", "E4005", (1, 78)),
-        (HEAD + "%3 = mul(%0, foo(2)) %3 }", "E2001", (1, 78)),
-        (HEAD + "%3 = {%2 with .v = 1} %3 }", "E2001", (1, 65)),
-        (HEAD + "%3 = fold %4 : real = 0 over %5 : real in %9[a] { %4 } %3 }", "E2001", (1, 108)),
-        (HEAD + "%3 = fold %4 : real = 0 over %5 : nat < 2 in 0..2, %6 : nat < 3 in 0..3 { %4 } %3 }", "E3003", (1, 75)),
-        (HEAD + "%3 = make real {} %3 }", "E9101", (1, 70)),
-        (HEAD + "%3 = normal[2](draw = 0) %4 = normal[3](draw = 0) %5 = (%3, %4) 0 }", "E9103", (1, 90)),
-        (HEAD + "%3 = exp(%0) %3 = exp(%0) 0 }", "E9103", (1, 65)),
-        (HEAD + "%3 = exp(%0) %3 }", "E9103", (1, 1)),
-        ("fn f(%1 : real) -> real { %1 }", "E9103", (1, 6)),
+        ("", "E9101", ""),
+        ("fn f(%0 : real) -> real { exp %0 }", "E9101", "%0"),
+        ("fn f(%0 : real) -> real { %1 = exp(%0 %1 }", "E9101", "%1"),
+        ("fn f(%0 : real) -> real { %1 = exp(%0) }", "E9101", "}"),
+        ("fn f(%0 : real) -> real { %0 } $", "E9101", "$"),
+        ("fn (%0 : real) -> real { %0 }", "E9101", "("),
+        ("fn f(%0 : nat) -> real { 0 }", "E9101", ")"),
+        ("fn f(%0 : real * 3) -> real { 0 }", "E9101", "*"),
+        ("fn f(%0.w : real) -> real { 0 }", "E9101", "%0.w"),
+        ("fn f(%0 : real[-1]) -> real { 0 }", "E9101", "-"),
+        ("fn f(%0 : real[99999999999999999999]) -> real { 0 }", "E9101", "99999999999999999999"),
+        ("fn f(%99999999999999999999 : real) -> real { 0 }", "E9101", "%99999999999999999999"),
+        ("fn f(%0 : real[a: 1, a: 2]) -> real { 0 }", "E3003", "[a: 1, a: 2]"),
+        ("fn f(%0 : {x: real, x: real}) -> real { 0 }", "E2002", "x"),
+        ("fn f(%0 : M) -> real { 0 }", "E2001", "M"),
+        ("module M {} module M {} fn f() -> real { 0 }", "E2002", "M"),
+        ("fn f() -> real { 0 } fn f() -> real { 0 }", "E2002", "fn f"),
+        ("fn f() -> real { %1 = call g() %1 }", "E2001", "%1 = call g()"),
+        (HEAD + "%3 = expo(%0) %3 }", "E2001", "expo"),
+        (HEAD + "%3 = exp(%9) %3 }", "E2001", "%9"),
+        (HEAD + "%3 = exp(%2) %3 }", "E3001", "%3 = exp(%2)"),
+        (HEAD + "%3 = exp(%2.v) %3 }", "E2001", "%2.v"),
+        (HEAD + "%3 = exp(%1) %3 }", "E3001", "%3 = exp(%1)"),
+        (HEAD + "%3 = exp(%0, %0) %3 }", "E3002", "%3 = exp(%0, %0)"),
+        (HEAD + "%3 = exp(%0, axis = a) %3 }", "E3002", "axis"),
+        (HEAD + "%3 = sum(%0, axis = b) %3 }", "E3004", "sum(%0, axis = b)"),
+        (HEAD + "%3 = sum(%0, axis = 7) %3 }", "E3004", "sum(%0, axis = 7)"),
+        (HEAD + "%3 = sum(%0, axis = a, axis = a) %3 }", "E3002", "axis"),
+        (HEAD + "%3 = mul(%0, (1 / 0)) %3 }", "E4006", "(1 / 0)"),
+        (HEAD + "%3 = mul(%0, 1e-999999999) %3 }", "E4005", "1e-999999999"),
+        (HEAD + "%3 = mul(%0, pow(10, 99999)) %3 }", "E4005", "pow(10, 99999)"),
+        (HEAD + "%3 = mul(%0, foo(2)) %3 }", "E2001", "foo"),
+        (HEAD + "%3 = {%2 with .v = 1} %3 }", "E2001", "%3 = {%2 with .v = 1}"),
+        (HEAD + "%3 = fold %4 : real = 0 over %5 : real in %9[a] { %4 } %3 }", "E2001", "%9"),
+        (
+            HEAD + "%3 = fold %4 : real = 0 over %5 : nat < 2 in 0..2, %6 : nat < 3 in 0..3 { %4 } %3 }",
+            "E3003",
+            "%4 : real = 0 over %5 : nat < 2 in 0..2, %6 : nat < 3 in 0..3",
+        ),
+        (HEAD + "%3 = make real {} %3 }", "E9101", "make real"),
+        (
+            HEAD + "%3 = normal[2](draw = 0) %4 = normal[3](draw = 0) %5 = (%3, %4) 0 }",
+            "E9103",
+            "%4 = normal[3](draw = 0)",
+        ),
+        (HEAD + "%3 = exp(%0) %3 = exp(%0) 0 }", "E9103", "%3 = exp(%0)"),
+        (HEAD + "%3 = exp(%0) %3 }", "E9103", "fn f"),
+        ("fn f(%1 : real) -> real { %1 }", "E9103", "fn f"),
         (f"fn f(%0 : {'(' * 10000}real{')' * 10000}) -> real {{ 0 }}", "E9102", None),
         (f"fn f() -> real {{ {'(' * 10000}1{')' * 10000} }}", "E9102", None),
         ("fn f(" + "{" * 10000, "E9101", None),
@@ -215,14 +223,13 @@ HEAD = "fn f(%0 : real[a: 2, 3], %1 : nat < 3, %2 : {w: real}) -> real { "
         ("\x00", "E1002", None),
     ],
 )
-def test_what_is_wrong_is_said_where_it_is(text: str, code: str, place: tuple[int, int] | None) -> None:
+def test_what_is_wrong_is_said_where_it_is(text: str, code: str, spanned: str | None) -> None:
     with pytest.raises(PreskError) as caught:
         read_program(text)
     assert caught.value.code == code, caught.value
-    if place is not None:
-        span = caught.value.span
-        assert span is not None
-        assert span.source.position(span.start) == place
+    if spanned is not None:
+        assert caught.value.span is not None
+        assert caught.value.span.text == spanned
 
 
 def test_bodies_nested_too_deeply_are_refused() -> None:
@@ -251,7 +258,9 @@ def mutated(text: str, rng: random.Random) -> str:
             case 2:
                 words[at] = words[rng.randrange(len(words))]
             case 3:
-                words[at] = rng.choice(["%0", "0", "..", "{", "}", "(", ")", "[", "]", "real", "nat", "1e9", "-", "a", "é"])
+                words[at] = rng.choice(
+                    ["%0", "0", "..", "{", "}", "(", ")", "[", "]", "real", "nat", "1e9", "-", "a", "é"]
+                )
             case _:
                 other = rng.randrange(len(words))
                 words[at], words[other] = words[other], words[at]
