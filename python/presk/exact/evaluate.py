@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from threading import Lock
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ from presk.exact.compile import CompiledProgram
 from presk.exact.context import Run
 from presk.exact.elements import Depends, Tracked, Undefined
 from presk.exact.loops import is_tuple
-from presk.exact.precision import working
+from presk.exact.precision import LARGEST_BITS, working
 from presk.exact.reals import Reals
 from presk.exact.rules.task import Value, names_of
 from presk.exact.values import ExactArray
@@ -37,6 +38,7 @@ PROGRAMS_KEPT = 64
 """Compiled programs kept, the least recently used going first."""
 
 _compiled: OrderedDict[int, CompiledProgram] = OrderedDict()
+_turn = Lock()
 
 
 def evaluate(
@@ -79,7 +81,7 @@ def evaluate(
             raise refusal(undefined)
         if undefined.alike and not tracked:
             tracked = True
-        elif doublings < DOUBLINGS:
+        elif doublings < DOUBLINGS and bits << (doublings + 1) <= LARGEST_BITS:
             doublings += 1
         else:
             raise refusal(undefined, bits << doublings)
@@ -87,13 +89,14 @@ def evaluate(
 
 def compile_program(program: Program) -> CompiledProgram:
     """The program compiled; kept by the program's identity."""
-    found = _compiled.get(id(program))
-    if found is None or found.program is not program:
-        found = _compiled[id(program)] = CompiledProgram(program)
-    _compiled.move_to_end(id(program))
-    while len(_compiled) > PROGRAMS_KEPT:
-        _compiled.popitem(last=False)
-    return found
+    with _turn:
+        found = _compiled.get(id(program))
+        if found is None or found.program is not program:
+            found = _compiled[id(program)] = CompiledProgram(program)
+        _compiled.move_to_end(id(program))
+        while len(_compiled) > PROGRAMS_KEPT:
+            _compiled.popitem(last=False)
+        return found
 
 
 def refusal(undefined: Undefined, bits: int | None = None) -> PreskError:

@@ -45,7 +45,8 @@ def gelu(flat: list[Element], bits: int) -> list[Element] | None:
         return None
     far = np.abs(places) > WIDEST * (1 << CELL_BITS)
     if far.any():
-        return [x * distribution_at(x) if away else _gelu_near(x, bits) for x, away in zip(flat, far, strict=True)]
+        near = iter(gelu([x for x, away in zip(flat, far, strict=True) if not away], bits) or ())
+        return [x * distributions([x])[0] if away else next(near) for x, away in zip(flat, far, strict=True)]
     cells = _cells(bits)
     wanted = np.rint(places).astype(np.int64).tolist()
     found = list(map(cells.get, wanted))
@@ -56,21 +57,15 @@ def gelu(flat: list[Element], bits: int) -> list[Element] | None:
     return [x * polynomial(x - centre) for x, (centre, polynomial) in zip(flat, cast(list[Cell], found), strict=True)]
 
 
-def _gelu_near(x: Element, bits: int) -> Element:
-    found = gelu([x], bits)
-    assert found is not None
-    return found[0]
-
-
-def distribution_at(x: Element) -> Element:
-    """Φ(x) by erfc, whose argument carries the bits that its size costs: an error δ of it is one of x²·δ of Φ(x)."""
-    if isinstance(x, Undefined):
-        return x
-    size = float(abs(ball_of(x)).mid())
+def distributions(flat: list[Element]) -> list[Element]:
+    """Φ of every element by erfc, whose argument carries the bits that its size costs: δ of x is x²·δ of Φ(x)."""
+    balls = [ball_of(x) for x in flat if not isinstance(x, Undefined)]
+    size = max((abs(float(ball.mid())) for ball in balls), default=0.0)
     lost = 2 * ceil(log2(size)) if 1 < size < inf else 0
     with guarded(ARGUMENT_GUARD + lost):
-        found = (x * -arb(2).rsqrt()).erfc() / 2
-    return +found
+        scale = -arb(2).rsqrt()
+        found = [(x * scale).erfc() / 2 for x in flat]
+    return [+each for each in found]
 
 
 @lru_cache(maxsize=8)
@@ -87,7 +82,7 @@ def _make_cell(centre: float, bits: int) -> Cell:
         density.append(-c * density[0])
         for n in range(1, terms - 2):
             density.append(-(c * density[n] + density[n - 1]) / (n + 1))
-        exact = [distribution_at(c), *(each / (n + 1) for n, each in enumerate(density))]
+        exact = [*distributions([c]), *(each / (n + 1) for n, each in enumerate(density))]
     return c, arb_poly([(+each).mid() for each in exact[:terms]])
 
 

@@ -11,13 +11,13 @@ from typing import Any
 import numpy as np
 import pytest
 from mpmath import mp
+from tests.unit.core.generate import ALL, TOTAL, arguments_of, random_program
 
 from presk.core.nodes import Program
 from presk.exact.evaluate import evaluate
 from presk.exact.values import ExactArray
 from presk.run.values import accept
 from presk.text.diagnostics import PreskError
-from tests.unit.core.generate import ALL, TOTAL, arguments_of, random_program
 
 REFUSALS = {"E6003", "E6004", "E6005", "E6006"}
 PROGRAMS = 250
@@ -38,7 +38,8 @@ def value_of(program: Program, arguments: list[Any], **options: Any) -> list[Any
     try:
         return list(leaves(evaluate(program, arguments, seed=1, training=True, **options)))
     except PreskError as error:
-        assert error.code in REFUSALS, error
+        if error.code not in REFUSALS:
+            raise
         return None
 
 
@@ -58,13 +59,14 @@ def agree(certified: list[Any], other: list[Any]) -> None:
 
 
 def check(seed: int) -> bool | None:
-    """One program; whether it had a certified value. None where no arguments are of its types: there is no nat below 0."""
+    """One program; whether it had a certified value. None where it takes a nat below 0, which there is none of."""
     program = random_program(seed, ALL if seed % 2 else TOTAL)
     given = zip(program.entry.parameters, arguments_of(program, seed), strict=True)
     try:
         arguments = [accept(parameter.name or "", parameter.type, value, finite=True) for parameter, value in given]
     except PreskError as error:
-        assert error.code == "E6002"
+        if error.code != "E6002":
+            raise
         return None
     certified = value_of(program, arguments, bits=160, certify=True)
     plain = value_of(program, arguments, bits=400)

@@ -17,7 +17,7 @@ from flint import arb, fmpq
 from presk.exact.context import Run
 from presk.exact.elements import Depends, Element, Site, Undefined, ball_of
 from presk.exact.layouts import Flat
-from presk.exact.normal_tables import distribution_at, gelu
+from presk.exact.normal_tables import distributions, gelu
 from presk.exact.precision import guarded
 from presk.exact.rounding import edges
 
@@ -209,7 +209,7 @@ def _gelu(run: Run, site: Site, flat: Flat) -> Flat:
         found = gelu(flat, run.bits)
         if found is not None:
             return found
-    return [x * distribution_at(x) for x in flat]
+    return [x * y for x, y in zip(flat, distributions(flat), strict=True)]
 
 
 def _sign(run: Run, site: Site, flat: Flat) -> Flat:
