@@ -77,9 +77,9 @@ class Frame:
             if each.bound == number(0) and 0 not in each.sizes:
                 raise Misfit("E3001", f"{show(each)} has no values")
         self.parameters.append(each)
-        number = -len(self.parameters)
-        self.types[number] = each
-        return Ref(number)
+        at = -len(self.parameters)
+        self.types[at] = each
+        return Ref(at)
 
     def take(self) -> int:
         self.next += 1
