@@ -1,10 +1,10 @@
 """The Schedule: buffers, and the steps that read and write them, in order.
 
-Pure data without behaviour; `record.text` prints it, `record.reader` reads it, Rust reads, verifies and runs the same text
-(docs/schedule.md has the grammar). Sizes and offsets are counted in elements of the buffer named. Invariants, proven in
-Rust before anything runs: every view lies in its buffer at every round of the loops around it; a step's outputs overlap
-none of its inputs, except where a kernel's text says that an output shares an input's buffer; a swap's buffers are of one
-size.
+Pure data without behaviour; `record.text` prints it, `record.reader` reads it, Rust reads, verifies and runs the same
+text (docs/schedule.md has the grammar). Sizes and offsets are counted in elements of the buffer named. Invariants,
+proven in Rust before anything runs: every view lies in its buffer at every round of the loops around it; a step's
+outputs overlap none of its inputs, except where a kernel's text says that an output shares an input's buffer; a
+swap's buffers are of one size.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Input:
-    """A leaf of an argument: its path from the parameter's name down, and its element and shape. `donated` may be written.
+    """A leaf of an argument:
+
+    its path from the parameter's name down, and its element and shape. `donated` may be written.
 
     A quantised leaf has a second buffer of scales, f32, right behind it.
     """
@@ -83,14 +85,18 @@ class Divided:
     workers: int | None
 
 
+Splitting = Union[Divided, Literal["whole"], None]
+"""How a launch is divided; None leaves it to the executor, `whole` forbids it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A kernel by its number on views; `split` None leaves a split to the executor, `whole` forbids it."""
+    """A kernel by its number on views."""
 
     kernel: int
     inputs: tuple[View, ...]
     outputs: tuple[View, ...]
-    split: Divided | Literal["whole"] | None
+    split: Splitting
     site: str
 
 

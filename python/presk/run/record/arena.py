@@ -1,0 +1,142 @@
+"""Places in the arena: every buffer from the first step that touches it to the last, and no longer.
+
+A buffer touched in a loop that it outlives is kept for the whole loop. The two buffers of a swap share one life.
+Buffers are placed largest first at the lowest offset that is free for all their life.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from presk.kernel.nodes import Element
+from presk.run.record.coalesce import moved, names
+from presk.run.record.schedule import Copy, Name, Region, Repeat, Step, Swap, View
+
+ALIGNMENT = 64
+"""Bytes every buffer begins at a multiple of: a cache line, and more than any vector."""
+
+BITS = {"f64": 64, "f32": 32, "bf16": 16, "i64": 64, "bool": 8, "int8": 8, "int4": 4}
+"""Bits of an element at rest."""
+
+
+@dataclass
+class _Life:
+    """From the first step that touches a buffer to the last.
+
+    `blocks` are the loops around each use, outermost first.
+    """
+
+    first: int
+    last: int
+    common: tuple[tuple[int, int], ...]
+
+
+def place(
+    steps: tuple[Step, ...], regions: list[tuple[Element, int]]
+) -> tuple[tuple[Region, ...], int, tuple[Step, ...]]:
+    """Regions, the arena's size in bytes, and the steps over the buffers that are left, numbered anew."""
+    lives, pairs = _lives(steps)
+    groups = _joined(lives, pairs)
+    kept = sorted(lives, key=lambda name: name.number)
+    numbers = {name: Name("a", at) for at, name in enumerate(kept)}
+    offsets: dict[Name, int] = {}
+    placed: list[tuple[int, int, int, int]] = []
+    for name in sorted(kept, key=lambda each: (-_bytes(regions[each.number]), each.number)):
+        first, last = groups[name]
+        size = _bytes(regions[name.number])
+        taken = sorted((low, high) for low, high, begin, end in placed if begin <= last and first <= end)
+        offset = 0
+        for low, high in taken:
+            if offset + size <= low:
+                break
+            offset = max(offset, high)
+        offsets[name] = offset
+        placed.append((offset, offset + size, first, last))
+    arena = max((high for _, high, _, _ in placed), default=0)
+    found = tuple(Region(*regions[name.number], offsets[name]) for name in kept)
+    return found, arena, tuple(_renamed(step, numbers) for step in steps)
+
+
+def _bytes(region: tuple[Element, int]) -> int:
+    """The room of a buffer, at least one line, so that no two begin at one place."""
+    element, count = region
+    needed = (count * BITS[element.kind] + 7) // 8
+    return max(ALIGNMENT, -(-needed // ALIGNMENT) * ALIGNMENT)
+
+
+def _lives(steps: tuple[Step, ...]) -> tuple[dict[Name, _Life], list[tuple[Name, Name]]]:
+    """The life of each buffer of the arena, and the pairs that swap."""
+    uses: dict[Name, list[tuple[int, tuple[tuple[int, int], ...]]]] = {}
+    pairs: list[tuple[Name, Name]] = []
+    ends: dict[int, int] = {}
+    counter = 0
+
+    def walk(inner: tuple[Step, ...], around: tuple[tuple[int, int], ...]) -> None:
+        nonlocal counter
+        for step in inner:
+            counter += 1
+            if isinstance(step, Repeat):
+                begin = counter
+                walk(step.steps, (*around, (begin, step.counter)))
+                counter += 1
+                ends[begin] = counter
+                continue
+            if isinstance(step, Swap):
+                pairs.append((step.first, step.second))
+            for name in names(step):
+                if name.space == "a":
+                    uses.setdefault(name, []).append((counter, around))
+
+    walk(steps, ())
+    return {name: _life(found, ends) for name, found in uses.items()}, pairs
+
+
+def _life(uses: list[tuple[int, tuple[tuple[int, int], ...]]], ends: dict[int, int]) -> _Life:
+    """A use in a loop that not all uses are in counts as the whole loop."""
+    common = uses[0][1]
+    for _, around in uses[1:]:
+        shared = 0
+        while shared < min(len(common), len(around)) and common[shared] == around[shared]:
+            shared += 1
+        common = common[:shared]
+    first, last = uses[0][0], uses[-1][0]
+    for _, around in uses:
+        if len(around) > len(common):
+            begin = around[len(common)][0]
+            first, last = min(first, begin), max(last, ends[begin])
+    return _Life(first, last, common)
+
+
+def _joined(lives: dict[Name, _Life], pairs: list[tuple[Name, Name]]) -> dict[Name, tuple[int, int]]:
+    """The life of each buffer, swapped ones having their pair's."""
+    spans = {name: (life.first, life.last) for name, life in lives.items()}
+    changed = True
+    while changed:
+        changed = False
+        for one, other in pairs:
+            both = (min(spans[one][0], spans[other][0]), max(spans[one][1], spans[other][1]))
+            if spans[one] != both or spans[other] != both:
+                spans[one] = spans[other] = both
+                changed = True
+    return spans
+
+
+def _renamed(step: Step, numbers: dict[Name, Name]) -> Step:
+    if isinstance(step, Repeat):
+        return replace(step, steps=tuple(_renamed(each, numbers) for each in step.steps))
+    if isinstance(step, Swap):
+        return Swap(numbers[step.first], numbers[step.second])
+    for name in names(step):
+        if name.space == "a":
+            changed = moved(step, name, View(Name("o", -1 - numbers[name].number)))
+            assert not isinstance(changed, Copy) or isinstance(step, Copy), "a step stays what it is"
+            step = changed
+    return _settled(step)
+
+
+def _settled(step: Step) -> Step:
+    """Turns the marks of renamed buffers into names: in two rounds, so that no new name is renamed again."""
+    for name in names(step):
+        if name.space == "o" and name.number < 0:
+            step = moved(step, name, View(Name("a", -1 - name.number)))
+    return step
