@@ -5,7 +5,9 @@
 
 #![deny(unsafe_code)]
 
+pub mod code;
 pub mod draw;
 pub mod elementary;
+pub mod error;
 pub mod float_mode;
 pub mod key;
