@@ -7,13 +7,14 @@ A `Compiled` is an entry with the settings it is computed under; it is specializ
 from __future__ import annotations
 
 import sys
+from collections import OrderedDict
 from collections.abc import Mapping
 from html import escape
 from typing import Any
 
 from presk.api.program import Entry, find_entry
-from presk.api.signature import DataParameter
-from presk.api.specialize import CacheInfo, Settings, Specialization, Specializer, default_value
+from presk.api.signature import DataParameter, whole_number
+from presk.api.specialize import KEPT, CacheInfo, Settings, Specialization, Specializer, default_value
 from presk.core.nodes import Program as Core
 from presk.realization.model import Plan, Realization, read_plan, read_realization
 from presk.run import registry, trees
@@ -150,7 +151,7 @@ class Bound:
         self._specializer = specializer
         self._leading = dict(leading)
         self._sizes = dict(sizes)
-        self._executables: dict[Specialization, Executable] = {}
+        self._executables: OrderedDict[Specialization, Executable] = OrderedDict()
 
     def __call__(self, /, *args: Any, seed: int = 0, step: int = 0, row_offset: int = 0, **named: Any) -> Any:
         """The entry's value on the remaining arguments; errors as for a call of the Compiled."""
@@ -163,6 +164,8 @@ class Bound:
         executable = self._executables.get(made)
         if executable is None:
             executable = self._executables[made] = made.executable.bind(**self._leading)
+            while len(self._executables) > KEPT:
+                self._executables.popitem(last=False)
         others = specializer.complete(fitted)[len(self._leading) :]
         result = executable(*others, seed=seed, step=step, row_offset=row_offset)
         return result if give is None else trees.map_leaves(result, give)
@@ -192,19 +195,27 @@ def compile(
     off the arguments. `threads` is the number of workers (the reference has one); `training` turns dropout on. Raises
     PreskError.
     """
-    if backend is None:
-        _note_default()
     settings = Settings(
         read_realization(realize) if isinstance(realize, str) else realize,
         read_plan(plan) if isinstance(plan, str) else plan,
         registry.fastest() if backend is None else backend,
-        bits,
+        whole_number("bits", bits),
         certify,
-        tuple(sorted((dims or {}).items())),
-        threads,
+        tuple(sorted((name, whole_number(name, size)) for name, size in (dims or {}).items())),
+        None if threads is None else _workers(threads),
         training,
     )
-    return Compiled(find_entry(entry), settings)
+    made = Compiled(find_entry(entry), settings)
+    if backend is None:
+        _note_default()
+    return made
+
+
+def _workers(threads: int) -> int:
+    count = whole_number("threads", threads)
+    if count < 1:
+        raise fail("E9007", f"{count} threads can't run anything", hint="a number from 1 on")
+    return count
 
 
 _noted: set[str] = set()

@@ -41,8 +41,9 @@ class Matched:
 
 
 def match(signature: EntrySignature, values: Mapping[str, Any], dims: Mapping[str, int]) -> Matched:
-    """Holds the values of a call, some of an entry's data parameters, against their types. E6030, E6001 as said
-    above.
+    """Holds the values of a call, some of an entry's data parameters, against their types.
+
+    E6030 and E6001 as this module's text says.
     """
     solver = Solver()
     solver.sizes.update(sizes_of(dims, signature.dims))
@@ -68,8 +69,9 @@ def match(signature: EntrySignature, values: Mapping[str, Any], dims: Mapping[st
 
 
 def fit(name: str, of: Type, value: Any) -> Any:
-    """The value as a tree of exactly the type's fields, in its order. E6030 lists what is missing, extra or
-    misshaped.
+    """The value as a tree of exactly the type's fields, in its order.
+
+    E6030 lists what is missing, extra or misshaped; E6001 is for a parameter that is one array.
     """
     problems = _Problems()
     fitted = _fit((name,), of, value, problems)

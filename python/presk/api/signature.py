@@ -15,14 +15,15 @@ from presk.api.program import Entry
 from presk.check.calls import session_signature
 from presk.check.initial import Leaf, initializers
 from presk.check.signature import Parameter
-from presk.check.typing import DIMENSION, TypeScope, number
-from presk.check.values import FunctionType
+from presk.check.typing import DIMENSION, TypeScope, module_numbers, number
+from presk.check.values import FunctionType, FunctionValue, Number
 from presk.core.bind import BindSession, find_entry
 from presk.shapes import types
 from presk.shapes.constants import Constant, as_size
 from presk.shapes.poly import Poly
 from presk.shapes.poly import number as size
 from presk.shapes.types import ModuleOf, Type
+from presk.syntax import tree
 from presk.text.diagnostics import did_you_mean, fail
 
 SIZE_LIMIT = 1 << 63
@@ -47,9 +48,7 @@ class DataParameter:
 
 
 class EntrySignature:
-    """The parameters of an entry. Raises PreskError where the program has no such entry, E4002 where it takes a
-    function.
-    """
+    """The parameters of an entry. Raises PreskError where the program has no such entry."""
 
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
@@ -57,19 +56,13 @@ class EntrySignature:
         function = find_entry(self._session, entry.program.checked, entry.name)
         found = session_signature(self._session, function)
         trees = dict(zip(found.tree_variables, function.trees, strict=True))
-        self.trees: dict[str, Type] = trees
+        numbers = _module_numbers(self._session, function)
+        scope = TypeScope(self._session, found.declaration.file, numbers)
         self.dims = found.dims
         self.has_run = found.has_run
         self.statics = frozenset(each.name for each in found.parameters if each.kind == "static")
         self.names = tuple(each.name for each in found.parameters)
-        self.data = tuple(self._data(each, trees) for each in found.parameters if each.kind == "data")
-
-    def _data(self, parameter: Parameter, trees: Mapping[str, Type]) -> DataParameter:
-        of = parameter.type
-        assert of is not None and not isinstance(of, FunctionType), "data has a type"
-        scope = TypeScope(self._session, self.entry.program.checked.files.main, {})
-        default = None if parameter.default is None else number(scope, parameter.default).value
-        return DataParameter(parameter.name, types.substitute(of, {}, None, trees), default)
+        self.data = tuple(_data(each, trees, scope) for each in found.parameters if each.kind == "data")
 
     def arrange(
         self, names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any]
@@ -89,7 +82,7 @@ class EntrySignature:
             if name in given:
                 raise fail("E6034", f"`{name}` of `{self.entry.name}` is given twice")
             given[name] = value
-        sizes = {name: _size(name, given.pop(name)) for name in self.statics if name in given}
+        sizes = {name: whole_number(name, given.pop(name)) for name in self.statics if name in given}
         return given, sizes
 
     def initializers(self, module: ModuleOf) -> tuple[Leaf, ...]:
@@ -121,6 +114,22 @@ def sizes_of(dims: Mapping[str, int], known: Sequence[str]) -> dict[str, Poly]:
     return {dimension(name): size(value) for name, value in dims.items() if name in known}
 
 
+def _data(parameter: Parameter, trees: Mapping[str, Type], scope: TypeScope) -> DataParameter:
+    of = parameter.type
+    assert of is not None and not isinstance(of, FunctionType), "data has a type"
+    default = None if parameter.default is None else number(scope, parameter.default).value
+    return DataParameter(parameter.name, types.substitute(of, {}, None, trees), default)
+
+
+def _module_numbers(session: BindSession, function: FunctionValue) -> dict[str, Number]:
+    """What the parameters of the function's module are, for defaults that name them."""
+    if function.module is None:
+        return {}
+    owner = session.module_declaration(function.module).node
+    assert isinstance(owner, tree.Module), "a module's declaration"
+    return module_numbers(owner, function.module.arguments)
+
+
 def _variables(module: ModuleOf) -> Iterator[str]:
     for argument in module.arguments:
         known = as_size(argument)
@@ -130,11 +139,12 @@ def _variables(module: ModuleOf) -> Iterator[str]:
             yield from axis.size.variables()
 
 
-def _size(name: str, value: object) -> int:
+def whole_number(name: str, value: object) -> int:
+    """A size, or another whole number a caller gives. E6034 for anything else."""
     try:
         whole = operator.index(value)  # pyright: ignore[reportArgumentType]: whatever isn't a whole number raises
     except TypeError:
-        raise fail("E6034", f"`{name}` is a size, not a {type(value).__name__}", hint="a whole number") from None
+        raise fail("E6034", f"`{name}` is a whole number, not a {type(value).__name__}") from None
     if abs(whole) >= SIZE_LIMIT:
-        raise fail("E6034", f"`{name}` is a size, and doesn't fit 63 bits")
+        raise fail("E6034", f"`{name}` doesn't fit 63 bits")
     return whole

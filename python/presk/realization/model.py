@@ -22,8 +22,9 @@ RULES = ("auto", "default")
 
 @dataclass(frozen=True, slots=True)
 class Realization:
-    """One type for every site (`f64`, `f32` or `bf16`); `fma` makes every multiply-add of a contraction one
-    operation.
+    """One type for every site: `f64`, `f32` or `bf16`.
+
+    `fma` makes every multiply-add of a contraction one operation.
     """
 
     default: str = "f32"

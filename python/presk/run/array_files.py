@@ -49,8 +49,9 @@ _BROKEN_ARCHIVE = (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeE
 
 
 def read(path: str | Path) -> dict[str, Array]:
-    """The file's arrays by name (`SOLE` for an npy file's). E8001 where it can't be read, E8003 where it is no such
-    file.
+    """The file's arrays by name (`SOLE` for an npy file's).
+
+    E8001 where it can't be read, E8003 where it is no such file.
     """
     with _diagnosed(path), Path(path).open("rb") as opened:
         start = opened.read(len(NPY_MAGIC))

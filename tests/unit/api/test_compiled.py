@@ -7,6 +7,7 @@ import pickle
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -114,6 +115,17 @@ def test_defaults_are_exact_and_sizes_may_be_given_as_arguments(program: presk.P
         assert abs(f([2], k=7).mid[0] - expected) < mpmath.mpf(2) ** -500
     assert float(f([2], k=7, p=0, q=1)[0]) == 8
     assert float(compiled(program, "affine", dims={"k": 7})([2], p=0, q=1)[0]) == 8
+
+
+def test_a_default_may_name_what_its_module_and_its_file_know(tmp_path: Path) -> None:
+    (tmp_path / "lib.psk").write_text(
+        "const C = 5\nmodule M{I, s: real = 2} { w: real[I] = ones\n"
+        "  fn f(self, p: real = s * I + C) -> real { sum(self.w) * p } }\n"
+    )
+    (tmp_path / "main.psk").write_text("from lib import M\nconst C = 100\n")
+    f = presk.compile(presk.load(tmp_path / "main.psk")["M{3}.f"], backend="interp")
+    assert float(f(f.init())) == 3 * (2 * 3 + 5)
+    assert float(f(f.init(), p=1)) == 3
 
 
 def test_trees_go_in_and_come_out(program: presk.Program) -> None:
@@ -267,6 +279,10 @@ def test_the_default_is_the_fastest_and_said_once(
         ({"plan": "@p.json"}, "E9003"),
         ({"bits": 1}, "E6012"),
         ({"bits": 10**9}, "E6012"),
+        ({"bits": "many"}, "E6034"),
+        ({"dims": {"batch": 1.5}}, "E6034"),
+        ({"threads": 0}, "E9007"),
+        ({"threads": "all"}, "E6034"),
     ],
 )
 def test_impossible_settings_are_refused_before_anything_runs(
