@@ -91,21 +91,23 @@ class ApplyReader(TypeReader):
                 return Literal(value, "nat")
             case "true" | "false":
                 return Literal(constants.rational(int(self.advance().kind == "true")), "bool")
-            case _:
+            case kind if kind in ("name", "number", "(", "-"):
                 return Literal(self.constant())
+            case _:
+                return self.unexpected("an operand such as `%3`")
 
-    def type_of(self, operand: Operand) -> Type:
-        """The type of an operand just read."""
+    def type_of(self, operand: Operand, place: spans.Span) -> Type:
+        """The type of an operand that stands at this place."""
         try:
             return operand_type(operand, self.types)
         except Misfit as error:
-            self.fail(error.code, error.message, self.span_of(self.previous), error.hint)
+            self.fail(error.code, error.message, place, error.hint)
 
-    def axis_of(self, operand: Operand) -> int:
-        """An axis of the operand, by its name or position."""
+    def axis_of(self, operand: Operand, place: spans.Span) -> int:
+        """An axis, by its name or position, of the operand that stands at this place."""
         start = self.token
-        spec: AxisSpec = self.whole() if self.token.kind == "number" else self.word("an axis")
-        found = self.type_of(operand)
+        spec = self.axis_name()
+        found = self.type_of(operand, place)
         if not isinstance(found, Tensor):
             self.fail("E3001", "only a tensor has axes", self.span_of(start))
         try:
@@ -130,13 +132,16 @@ class ApplyReader(TypeReader):
             else:
                 given["new"] = self.axes()
         operands: list[Operand] = []
+        places: list[spans.Span] = []
         labels: list[tuple[str, ...] | None] = []
 
         def item() -> None:
             if self.peek().kind == "=":
                 self.keyword(primitive, given, pairs)
                 return
+            begin = self.token.start
             operands.append(self.operand())
+            places.append(self.span_from(begin))
             labels.append(self.labels() if self.accept("[") else None)
 
         self.expect("(")
@@ -146,7 +151,7 @@ class ApplyReader(TypeReader):
         if pairs:
             given[NAMES] = tuple(pairs)
         draw = given.pop(DRAW, None)
-        kinds = [self.type_of(operand) for operand in operands]
+        kinds = [self.type_of(operand, place) for operand, place in zip(operands, places, strict=True)]
         try:
             attributes = normalize(primitive, kinds, given)
         except Misfit as error:

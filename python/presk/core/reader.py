@@ -226,10 +226,12 @@ class _Reader(ApplyReader):
             start = self.whole()
             self.expect("..")
             return Count(start), self.whole()
+        start = self.token.start
         operand = self.operand()
+        place = self.span_from(start)
         if not self.accept("["):
             return Each(operand, None), None
-        axis = self.axis_of(operand)
+        axis = self.axis_of(operand, place)
         self.expect("]")
         return Each(operand, axis), None
 
@@ -261,6 +263,6 @@ class _Reader(ApplyReader):
             if not self.accept(","):
                 break
         body = self.body()
-        result = self.type_of(body.result)
+        result = self.type_of(body.result, self.span_of(self.previous))
         arity = len(result.items) if isinstance(result, TupleOf) else None
         return MapTrees(tuple(parameters), tuple(operands), body, arity)
