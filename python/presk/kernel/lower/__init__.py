@@ -1,0 +1,1 @@
+"""The lowering of fusion groups to kernels: `lower` for one group, `table` for the rule of each primitive."""

@@ -1,0 +1,134 @@
+"""Contractions: dot, matmul and ein as kernels, at every point of the layout space.
+
+One builder serves them all. A plan's pack copies operand 1 to a panel by a kernel of its own, so that J is contiguous; a
+plan's epilogue adds what a sole following add adds before the product is stored. Called by `table`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from presk.core.groups import Group
+from presk.core.nodes import Apply, Body, Let, Ref
+from presk.core.operands import numbers_in, ref_of
+from presk.core.typing import Types, operand_type
+from presk.kernel.lower.choices import check_accumulation, split
+from presk.kernel.lower.code import Code
+from presk.kernel.lower.contraction import Contraction, contraction_of, positions
+from presk.kernel.lower.operands import Operands, epilogue_of
+from presk.kernel.lower.points import RULES
+from presk.kernel.lower.reader import Reader
+from presk.kernel.lower.space import Point, settle
+from presk.kernel.lower.task import Task, axes_of
+from presk.kernel.lower.tiles import RowWise, Tiles, write_interleaved
+from presk.kernel.lowered import Buffered, Launch, Lowered, Temporary
+from presk.kernel.nodes import Axis, BufferType, Element
+from presk.shapes.align import align
+from presk.shapes.types import Tensor
+
+
+def lower_contraction(task: Task) -> Lowered:
+    """The kernel of a contraction, with a pack before it and an add joined to it where the plan says so."""
+    check_accumulation(task, has_sums=True)
+    contraction = contraction_of(task, task.root)
+    point = settle(task, contraction)
+    following = _joined(task) if task.layout.epilogue else None
+    panel = _panel_type(task, contraction) if point.pack else None
+    packs = () if panel is None else (_pack(task, contraction, panel),)
+    root = following or task.root
+    launch = split(task, _product(task, contraction, point, panel, root))
+    stored = (Ref(root.number), task.stored_type(task.result(root)))
+    return Lowered((*packs, launch), (stored,), () if panel is None else (panel,))
+
+
+def _product(task: Task, contraction: Contraction, point: Point, panel: BufferType | None, root: Let) -> Launch:
+    """The kernel itself; `root` is the let it stores."""
+    first, second = task.apply(task.root).operands
+    inputs: list[tuple[Buffered, BufferType]] = [*task.inputs((first,))]
+    inputs += [(Temporary(0), panel)] if panel is not None else task.inputs((second,))
+    joined = root.number != task.root.number
+    if joined:
+        others = tuple(each for each in task.apply(root).operands if each != Ref(task.root.number))
+        inputs += task.inputs(others)
+    name = contraction.name.replace("[", "_add[") if joined and "[" in contraction.name else contraction.name
+    name += "_add" if joined and "[" not in contraction.name else ""
+    outputs: list[tuple[Buffered, BufferType]] = [(Ref(root.number), task.stored_type(task.result(root)))]
+    code = Code(name, task.arithmetic, list(dict(inputs).items()), outputs)
+    reader = Reader(task, code, RULES)
+    operands = Operands(reader, contraction, (first, second), None if panel is None else contraction.panel)
+    if joined:
+        operands.epilogue = epilogue_of(reader, root, task.root.number, contraction.out)
+    if task.choice.partials is not None:
+        write_interleaved(code, operands, contraction, task.choice.partials)
+    elif point.row_wise:
+        RowWise(code, operands, contraction).write()
+    else:
+        Tiles(code, operands, contraction, point).write()
+    return code.launch()
+
+
+# Packing
+
+
+def _panel_type(task: Task, contraction: Contraction) -> BufferType:
+    """Operand 1's copy: its own type, or of integers with scales the values they stand for."""
+    operand = task.apply(task.root).operands[1]
+    if isinstance(operand, Ref) and not task.is_free(operand):
+        element = task.read_type(operand).element
+        element = element if element.scales is None else Element("f32")
+    else:
+        element = Element(task.interior)
+    names = {
+        label: axis.name for label, axis in zip(contraction.right, axes_of(task.tensor(operand)), strict=True)
+    }
+    return BufferType(element, tuple(Axis(names[label], contraction.sizes[label]) for label in contraction.panel))
+
+
+def _pack(task: Task, contraction: Contraction, panel: BufferType) -> Launch:
+    """The copy, in the panel's order."""
+    operand = task.apply(task.root).operands[1]
+    arithmetic = "f64" if panel.element.kind == "f64" else "f32"
+    code = Code("pack", arithmetic, task.inputs((operand,)), [(Temporary(0), panel)])
+    reader = Reader(task, code, RULES)
+    with code.loops([axis.size for axis in panel.axes]) as found:
+        place = {label: position.index for label, position in zip(contraction.panel, found, strict=True)}
+        value = reader.value(operand, positions(contraction.right, contraction.sizes, place))
+        code.store(code.output(), [place[label] for label in contraction.panel], value)
+    return code.launch()
+
+
+# The epilogue
+
+
+def _joined(task: Task) -> Let:
+    """The add that joins the product's store. Raises E7002, condition 6, where there is none."""
+    if task.following is None:
+        raise task.refuse(6, "no add alone reads the product's value, so there is no epilogue to join")
+    if task.following_choice != task.choice:
+        raise task.refuse(6, "the following add is realized otherwise than the product, so it can't join it")
+    return task.lets[task.following.root]
+
+
+def following_add(body: Body, groups: Sequence[Group], group: Group, types: Types) -> Group | None:
+    """The group of the add that alone reads a contraction's value, adds to it what may repeat, and holds nothing else.
+
+    None where there is none: the value has another reader, or what reads it is no such add.
+    """
+    number = group.root
+    readers = [let for let in body.lets if number in numbers_in(let.value)]
+    result = ref_of(body.result)
+    if len(readers) != 1 or (result is not None and result.number == number):
+        return None
+    (add,) = readers
+    found = next((each for each in groups if each.root == add.number), None)
+    if not isinstance(add.value, Apply) or add.value.primitive != "add" or found is None or len(found.members) != 1:
+        return None
+    operands = add.value.operands
+    if operands.count(Ref(number)) != 1 or any(ref_of(each) == Ref(number) for each in operands if each != Ref(number)):
+        return None
+    axes = [operand_type(each, types) for each in operands]
+    places = align([each.axes for each in axes if isinstance(each, Tensor)]).places[operands.index(Ref(number))]
+    mine, whole = types[number], types[add.number]
+    if not isinstance(mine, Tensor) or not isinstance(whole, Tensor) or len(whole.axes) != len(mine.axes):
+        return None
+    return found if places == tuple(range(len(mine.axes))) else None

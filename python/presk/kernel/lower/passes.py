@@ -1,0 +1,227 @@
+"""A graph as loops: what is computed once an outer index, and the passes over the row.
+
+The folds of a stage that run along the inner loops in one order share a pass; a root at O + I is stored in the pass of
+its stage. A value at O + I that two passes want is computed again where that is cheap, and kept in scratch (a row of
+the arithmetic type, or the output itself for `keep_in_output`) where it isn't: the bits are the same. A value with
+several readers has a variable. Called by `nest`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+from presk.kernel.lower.code import Code
+from presk.kernel.lower.graph import Graph
+from presk.kernel.nodes import Access, Axis, Buffer, BufferType, Element, Expression, Load, Variable
+
+LARGEST_ROW = 1 << 26
+"""Bytes of a row that is kept in scratch; a longer one is computed again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A root: its node, and where and with what index it is stored."""
+
+    node: int
+    buffer: Buffer
+    index: tuple[Expression, ...]
+
+
+@dataclass(slots=True)
+class Pass:
+    """One run over the inner loops in an order: its folds and what it stores, and the nodes at O + I these want."""
+
+    stage: int
+    loops: tuple[int, ...]
+    folds: list[int] = field(default_factory=list[int])
+    stored: list[Stored] = field(default_factory=list[Stored])
+    wanted: list[int] = field(default_factory=list[int])
+
+
+class Passes:
+    """The writing of one graph. `loops` are counters and sizes of all loops, the first `outer` of them around the row."""
+
+    def __init__(
+        self, code: Code, graph: Graph, counters: Sequence[Variable], axes: Sequence[Axis], outer: int
+    ) -> None:
+        self.code = code
+        self.graph = graph
+        self.counters = counters
+        self.axes = axes
+        self.outer = outer
+        self.values: dict[int, Expression] = {}
+        self.kept: dict[int, tuple[Buffer, tuple[Expression, ...]]] = {}
+        self.reads: dict[int, int] = {}
+        self.read_inside: set[int] = set()
+        self.done: set[int] = set()
+
+    def value(self, number: int) -> Expression:
+        """A node's value at the place that is being written."""
+        if number in self.values:
+            return self.values[number]
+        node = self.graph[number]
+        assert node.compute is not None, "a fold's value is there when its pass is done"
+        return self.code.shallow(node.kind, node.compute())
+
+    def write(self, stored: Sequence[Stored], keep_in_output: int | None = None) -> None:
+        """Writes all that these roots need, and stores them.
+
+        `keep_in_output` is a node that the passes keep in the first root's buffer.
+        """
+        passes = self.plan(stored)
+        self.keep(passes, stored, keep_in_output)
+        self.count(passes, stored)
+        with self.code.loops([axis.size for axis in self.axes[: self.outer]], self.counters[: self.outer]):
+            last = max((each.stage for each in passes), default=-1)
+            for stage in range(last + 1):
+                self.bind_outer(stage)
+                for each in passes:
+                    if each.stage == stage:
+                        self.write_pass(each)
+            self.bind_outer(None)
+            for root in stored:
+                if not self.graph[root.node].inner:
+                    self.store(root)
+
+    # Planning
+
+    def plan(self, stored: Sequence[Stored]) -> list[Pass]:
+        """The passes, by stage."""
+        found: dict[tuple[int, tuple[int, ...]], Pass] = {}
+
+        def pass_at(stage: int, loops: tuple[int, ...]) -> Pass:
+            return found.setdefault((stage, loops), Pass(stage, loops))
+
+        natural = tuple(range(self.outer, len(self.axes)))
+        for number in sorted(self.needed([root.node for root in stored])):
+            node = self.graph[number]
+            if node.fold is not None:
+                pass_at(node.stage - 1, node.loops).folds.append(number)
+        for root in stored:
+            if self.graph[root.node].inner:
+                pass_at(self.graph[root.node].stage, natural).stored.append(root)
+        passes = sorted(found.values(), key=lambda each: each.stage)
+        for each in passes:
+            each.wanted = self.wanted(each, frozenset())
+        return passes
+
+    def needed(self, numbers: Iterable[int]) -> set[int]:
+        """Nodes and all they need."""
+        found: set[int] = set()
+        waiting = list(numbers)
+        while waiting:
+            number = waiting.pop()
+            if number not in found:
+                found.add(number)
+                waiting += self.graph[number].needs
+        return found
+
+    def wanted(self, each: Pass, kept: frozenset[int]) -> list[int]:
+        """The nodes at O + I a pass computes or loads, in order; what is kept from an earlier pass needs nothing."""
+        found: set[int] = set()
+        waiting = [need for number in each.folds for need in self.graph[number].needs]
+        waiting += [root.node for root in each.stored]
+        while waiting:
+            number = waiting.pop()
+            node = self.graph[number]
+            if number in found or not node.inner:
+                continue
+            found.add(number)
+            if number not in kept:
+                waiting += node.needs
+        return sorted(found)
+
+    def keep(self, passes: Sequence[Pass], stored: Sequence[Stored], in_output: int | None) -> None:
+        """Decides what is kept between passes, from the last nodes to the first: less is wanted of those before."""
+        row = self.axes[self.outer :]
+        count = 1
+        for axis in row:
+            count *= axis.size
+        bytes_of_row = count * (8 if self.code.arithmetic == "f64" else 4)
+        index = tuple(self.counters[self.outer :])
+        for number in range(len(self.graph.nodes) - 1, -1, -1):
+            having = [each for each in passes if number in each.wanted]
+            if len(having) < 2 or not self.graph[number].dear:
+                continue
+            if number == in_output:
+                self.kept[number] = (stored[0].buffer, stored[0].index)
+            elif bytes_of_row <= LARGEST_ROW:
+                self.kept[number] = (self.code.scratch(BufferType(Element(self.code.arithmetic), tuple(row))), index)
+            else:
+                continue
+            for each in having[1:]:
+                early = {kept for kept in self.kept if any(kept in one.wanted for one in passes[: passes.index(each)])}
+                each.wanted = self.wanted(each, frozenset(early))
+
+    def count(self, passes: Sequence[Pass], stored: Sequence[Stored]) -> None:
+        """Counts the readers of each node at O, and notes those read within the inner loops."""
+        for number in self.needed([root.node for root in stored]):
+            node = self.graph[number]
+            for need in node.needs:
+                self.reads[need] = self.reads.get(need, 0) + 1
+                if node.inner or node.fold is not None:
+                    self.read_inside.add(need)
+        for root in stored:
+            self.reads[root.node] = self.reads.get(root.node, 0) + 1
+
+    # Writing
+
+    def bind_outer(self, stage: int | None) -> None:
+        """Gives variables to the values at O of a stage (None: of all that are left) that several read, or a loop."""
+        for number, node in enumerate(self.graph.nodes):
+            if node.inner or node.compute is None or number in self.values or number not in self.reads:
+                continue
+            if stage is not None and node.stage > stage:
+                continue
+            if self.reads[number] > 1 or number in self.read_inside:
+                self.values[number] = self.code.shared(node.kind, self.value(number))
+
+    def write_pass(self, each: Pass) -> None:
+        """One pass: its folds begin, the loops, the folds' ends."""
+        folds = [(number, self.graph[number].fold) for number in each.folds]
+        for _, fold in folds:
+            if fold is not None:
+                fold.start(self.code)
+        before = dict(self.values)
+        with ExitStack() as opened:
+            for loop in each.loops:
+                opened.enter_context(self.code.loop(self.axes[loop].size, self.counters[loop]))
+            self.bind_inner(each)
+            for _, fold in folds:
+                if fold is not None:
+                    fold.step(self.code)
+            for root in each.stored:
+                self.store(root)
+        self.values = before
+        for number, fold in folds:
+            if fold is not None:
+                self.values[number] = fold.finish(self.code)
+
+    def bind_inner(self, each: Pass) -> None:
+        """Computes or loads what a pass wants: kept values, and those that several of its nodes read."""
+        reads: dict[int, int] = {}
+        computed = [number for number in each.wanted if number not in self.kept or number not in self.done]
+        for number in (*computed, *each.folds):
+            for need in self.graph[number].needs:
+                reads[need] = reads.get(need, 0) + 1
+        for root in each.stored:
+            reads[root.node] = reads.get(root.node, 0) + 1
+        for number in each.wanted:
+            kind = self.graph[number].kind
+            if number in self.kept:
+                buffer, index = self.kept[number]
+                if number in self.done:
+                    loaded: Expression = Load(Access(buffer, index))
+                    self.values[number] = loaded if reads.get(number, 0) < 2 else self.code.let(kind, loaded)
+                    continue
+                self.values[number] = self.code.shared(kind, self.value(number))
+                self.code.store(buffer, index, self.values[number])
+                self.done.add(number)
+            elif reads.get(number, 0) > 1:
+                self.values[number] = self.code.shared(kind, self.value(number))
+
+    def store(self, root: Stored) -> None:
+        """Stores a root."""
+        self.code.store(root.buffer, root.index, self.value(root.node))

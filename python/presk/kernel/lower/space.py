@@ -1,0 +1,150 @@
+"""The layout space of a contraction: the default point, and the point a plan states, checked.
+
+Every point gives the same bits, so all that is refused here is what can't be had (E7002: condition 2, a value that isn't
+in the space; 3, a spill between blocks of K where the sum isn't stored as it is accumulated; 4, lanes along an axis on
+which operand 1 isn't contiguous; 7, a layout under another accumulation than the default). Called by `contract`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from presk.core.nodes import Ref
+from presk.kernel.lower.choices import check_layout
+from presk.kernel.lower.contraction import Contraction
+from presk.kernel.lower.task import Task
+
+FORMS = ("row-wise", "tiled")
+TILE_ROWS = (1, 2, 4)
+TILE_COLUMNS = (4, 8, 16)
+BLOCKS_OF_K = (32, 128)
+REGISTER = {"f32": 4, "f64": 2}
+"""Lanes of sixteen bytes."""
+
+BY_ROWS = ("dot", "matmul")
+"""Contractions whose default is a tile of one row, or row-wise where J isn't a multiple of it."""
+
+DEFAULT_COLUMNS = 8
+
+KEYS = frozenset(("form", "tile", "kblock", "order", "lanes", "pack", "epilogue", "split"))
+ORDERED = ("form", "tile", "kblock", "order", "lanes")
+"""Keys that say how sums are laid out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A point of the space. `order` are the block loops, outermost first; row-wise has no tile."""
+
+    row_wise: bool
+    rows: int
+    columns: int
+    kblock: int | None
+    order: str
+    lanes: int
+    pack: bool
+
+    @property
+    def spills(self) -> bool:
+        """Whether sums are stored between blocks of K."""
+        return self.kblock is not None and not self.order.endswith("K")
+
+
+def settle(task: Task, contraction: Contraction) -> Point:
+    """The point of the plan, what it leaves open being the default. Raises E7002."""
+    check_layout(task, KEYS)
+    layout = task.layout
+    _check_values(task)
+    if task.choice.partials is not None or task.arithmetic != task.interior:
+        stated = [key for key in ORDERED if getattr(layout, key) is not None]
+        if stated:
+            raise task.refuse(7, f"`{stated[0]}` assumes the default accumulation, and the realization states another")
+        return Point(False, 1, 1, None, "IJ", 1, bool(layout.pack))
+    row_wise, tile = _form(task, contraction)
+    if row_wise:
+        _check_row_wise(task)
+        return Point(True, 1, 1, None, "IJ", 1, bool(layout.pack))
+    if tile[1] > 1 and tile[1] > contraction.size(contraction.j):
+        columns = contraction.size(contraction.j)
+        raise task.refuse(2, f"a tile of {tile[1]} columns is wider than the {columns} of the result")
+    kblock = layout.kblock if isinstance(layout.kblock, int) else None
+    order = layout.order or ("IJ" if kblock is None else "IJK")
+    wanted = "IJ" if kblock is None else "IJK"
+    if sorted(order) != sorted(wanted):
+        raise task.refuse(2, f"`{order}` is no order of the loops {', '.join(wanted)}")
+    point = Point(False, *tile, kblock, order, 1, bool(layout.pack))
+    if point.spills and task.choice.storage == "bf16":
+        raise task.refuse(3, f"the order {order} stores sums between blocks of K, and they are stored in bf16")
+    return Point(False, *tile, kblock, order, _lanes(task, contraction, point), point.pack)
+
+
+def _check_values(task: Task) -> None:
+    layout = task.layout
+    if layout.form not in (None, *FORMS):
+        raise task.refuse(2, f"`{layout.form}` is no form", "row-wise or tiled")
+    if layout.kblock not in (None, "none", *BLOCKS_OF_K):
+        raise task.refuse(2, f"blocks of K of {layout.kblock} are not in the space", "none, 32 or 128")
+    if layout.pack not in (None, True, False):
+        raise task.refuse(2, f"`{layout.pack}` is no way to pack here", "true or false")
+    if layout.epilogue not in (None, True, False):
+        raise task.refuse(2, f"`{layout.epilogue}` is no epilogue here", "true or false")
+    tile = layout.tile
+    if tile is not None and tile != (1, 1) and (tile[0] not in TILE_ROWS or tile[1] not in TILE_COLUMNS):
+        hint = "[1, 1], or 1, 2 or 4 rows by 4, 8 or 16 columns"
+        raise task.refuse(2, f"the tile [{tile[0]}, {tile[1]}] is not in the space", hint)
+
+
+def _form(task: Task, contraction: Contraction) -> tuple[bool, tuple[int, int]]:
+    """Whether the form is row-wise, and the tile if it isn't."""
+    layout = task.layout
+    columns = contraction.size(contraction.j)
+    is_by_rows = task.apply(task.root).primitive in BY_ROWS
+    by_rows = is_by_rows and columns > 0 and columns % DEFAULT_COLUMNS == 0
+    tile = layout.tile or ((1, DEFAULT_COLUMNS) if by_rows else (1, 1))
+    if layout.form is not None:
+        return layout.form == "row-wise", tile
+    states_tiles = any(getattr(layout, key) is not None for key in ORDERED[1:])
+    row_wise = is_by_rows and not by_rows and not states_tiles and task.choice.storage != "bf16"
+    return row_wise, tile
+
+
+def _check_row_wise(task: Task) -> None:
+    for key in ORDERED[1:]:
+        if getattr(task.layout, key) is not None:
+            raise task.refuse(2, f"the row-wise form has no `{key}`")
+    if task.choice.storage == "bf16":
+        raise task.refuse(3, "the row-wise form keeps its sums in the result, which is stored in bf16")
+
+
+def _lanes(task: Task, contraction: Contraction, point: Point) -> int:
+    """The lanes stated, or the register's where it can be had."""
+    stated = task.layout.lanes
+    register = REGISTER[task.arithmetic]
+    if stated not in (None, 1, register):
+        raise task.refuse(2, f"{stated} lanes are not in the space: one, or {register} of {task.arithmetic}")
+    if stated == 1:
+        return 1
+    obstacle = _obstacle(task, contraction, point, register)
+    if obstacle is None:
+        return register
+    if stated is None:
+        return 1
+    raise task.refuse(*obstacle)
+
+
+def _obstacle(task: Task, contraction: Contraction, point: Point, register: int) -> tuple[int, str] | None:
+    """What forbids lanes: a condition and a sentence."""
+    if task.choice.storage == "bf16":
+        return 2, "lanes can't be stored in bf16"
+    if point.columns % register:
+        return 2, f"a tile of {point.columns} columns has no vectors of {register}"
+    if contraction.out[-1] != contraction.j:
+        return 2, "the columns of the tile are not contiguous in the result"
+    if not point.pack and not is_contiguous(task, contraction):
+        return 4, "lanes need operand 1 contiguous along J: pack it"
+    return None
+
+
+def is_contiguous(task: Task, contraction: Contraction) -> bool:
+    """Whether operand 1 lies in memory with J as its last axis."""
+    operand = task.apply(task.root).operands[1]
+    return isinstance(operand, Ref) and not task.is_free(operand) and contraction.right[-1:] == (contraction.j,)

@@ -1,0 +1,284 @@
+"""A contraction's loops at a point of its layout space.
+
+Whatever the point, each element of the result adds its terms in increasing k, from 0. Block loops go over full tiles of
+I and J and full blocks of K, and what is left of each has statements of its own, with narrower tiles. A tile's sums are
+variables; where blocks of K enclose tiles they are stored after a block and loaded before the next. Called by `contract`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass
+from math import prod
+
+from presk.kernel.lower.code import Code
+from presk.kernel.lower.contraction import Contraction, Place
+from presk.kernel.lower.folds import Partials
+from presk.kernel.lower.index import ZERO, at, blocked, cut, join, plus, times
+from presk.kernel.lower.operands import Operands
+from presk.kernel.lower.space import Point
+from presk.kernel.nodes import Binary, Constant, Expression, Integer, Splat, Variable
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A run of an axis: `blocks` blocks of `width` from 0 on, or what is left from `start` on (`blocks` None)."""
+
+    blocks: int | None
+    start: int
+    width: int
+
+    def index(self, counter: Expression | None, offset: Expression) -> Expression:
+        """The index `offset` positions into the block at hand."""
+        if self.blocks is None or counter is None:
+            return plus(Integer(self.start), offset)
+        return counter if self.width == 1 else blocked(counter, self.width, offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A segment and the counter of its blocks."""
+
+    segment: Segment
+    counter: Variable | None
+
+
+def segments(size: int, width: int) -> list[Segment]:
+    """The full blocks of an axis, and what is left."""
+    full, rest = divmod(size, width)
+    found = [Segment(full, 0, width)] if full or not rest else []
+    return [*found, Segment(None, full * width, rest)] if rest else found
+
+
+class Tiles:
+    """The writing of one contraction in tiles."""
+
+    def __init__(self, code: Code, operands: Operands, contraction: Contraction, point: Point) -> None:
+        self.code = code
+        self.operands = operands
+        self.contraction = contraction
+        self.lanes = point.lanes
+        empty = any(contraction.sizes[label] == 0 for label in contraction.k)
+        kblock = None if empty else point.kblock
+        self.order = point.order if kblock else point.order.replace("K", "")
+        self.i, self.j = contraction.i, contraction.j
+        self.leading, self.k = contraction.k[:-1], (contraction.k[-1] if contraction.k else None)
+        self.segments = {"I": self.cut(self.i, point.rows), "J": self.cut(self.j, point.columns)}
+        depth = contraction.size(self.k)
+        self.segments["K"] = segments(depth, kblock) if kblock else [Segment(None, 0, depth)]
+        self.place: dict[int, Expression] = {}
+        self.outer = [code.fresh("i") for _ in contraction.outer]
+        self.blocks = {letter: code.fresh("i") for letter in self.order if self.segments[letter][0].blocks is not None}
+        self.leads = [code.fresh("i") for _ in self.leading]
+        self.inside = code.fresh("i")
+
+    def cut(self, label: int | None, width: int) -> list[Segment]:
+        """An axis in tiles; none is one position."""
+        return [Segment(None, 0, 1)] if label is None else segments(self.contraction.sizes[label], width)
+
+    def write(self) -> None:
+        """All loops."""
+        labels = self.contraction.outer
+        with self.code.loops([self.contraction.sizes[label] for label in labels], self.outer):
+            self.place |= dict(zip(labels, self.outer, strict=True))
+            self.nest(self.order, {})
+
+    def nest(self, order: str, chosen: Mapping[str, Chosen]) -> None:
+        """The block loops of `order`, and the tile within."""
+        if order in ("", "K"):
+            self.tile(chosen, order)
+            return
+        letter, rest = order[0], order[1:]
+        with self.leading_loops() if letter == "K" else nullcontext():
+            for each in self.opened(letter):
+                self.nest(rest, {**chosen, letter: each})
+
+    def opened(self, letter: str) -> Iterator[Chosen]:
+        """Each segment of an axis, within the loop over its blocks."""
+        for segment in self.segments[letter]:
+            if segment.blocks is None:
+                yield Chosen(segment, None)
+                continue
+            counter = self.blocks[letter]
+            with self.code.loop(segment.blocks, counter):
+                yield Chosen(segment, counter)
+
+    @contextmanager
+    def leading_loops(self) -> Iterator[None]:
+        """Loops over the summed axes but the last."""
+        with self.code.loops([self.contraction.sizes[label] for label in self.leading], self.leads):
+            self.place |= dict(zip(self.leading, self.leads, strict=True))
+            yield
+
+    # One tile
+
+    def tile(self, chosen: Mapping[str, Chosen], order: str) -> None:
+        """One tile: its sums from 0 or from where they stood, the run over k, and where they go."""
+        rows = list(self.rows(chosen["I"]))
+        columns = list(self.columns(chosen["J"]))
+        cells = [(row, column, width) for row in rows for column, width in columns]
+        sums = [self.code.fresh("v" if width > 1 else "s") for _, _, width in cells]
+        for variable, (_, _, width) in zip(sums, cells, strict=True):
+            self.code.assign(variable, Splat(Constant(0.0)) if width > 1 else Constant(0.0))
+        block = chosen.get("K")
+        if block is not None:
+            self.reload(block, cells, sums)
+            self.run(block, rows, columns, sums)
+            self.spill(block, cells, sums)
+            return
+        with self.leading_loops():
+            for each in self.opened("K"):
+                self.run(each, rows, columns, sums)
+        for variable, (row, column, width) in zip(sums, cells, strict=True):
+            place = self.at(row, column)
+            self.operands.store(place, self.operands.finished(place, variable, width > 1), width > 1)
+
+    def rows(self, chosen: Chosen) -> Iterator[Expression]:
+        """The index along I of each row of the tile."""
+        for offset in range(chosen.segment.width):
+            yield chosen.segment.index(chosen.counter, Integer(offset))
+
+    def columns(self, chosen: Chosen) -> Iterator[tuple[Expression, int]]:
+        """The index along J of each vector and each single column, with its width."""
+        offset = 0
+        while offset < chosen.segment.width:
+            width = self.lanes if offset + self.lanes <= chosen.segment.width else 1
+            yield chosen.segment.index(chosen.counter, Integer(offset)), width
+            offset += width
+
+    def at(self, row: Expression, column: Expression) -> Place:
+        """The place of an element of the result."""
+        place = dict(self.place)
+        for label, index in ((self.i, row), (self.j, column)):
+            if label is not None:
+                place[label] = index
+        return place
+
+    def run(
+        self,
+        block: Chosen,
+        rows: Sequence[Expression],
+        columns: Sequence[tuple[Expression, int]],
+        sums: Sequence[Variable],
+    ) -> None:
+        """The loop over the k of a block."""
+        if self.k is None:
+            self.add(rows, columns, sums)
+            return
+        with self.code.loop(block.segment.width, self.inside) as inside:
+            self.place[self.k] = block.segment.index(block.counter, inside)
+            self.add(rows, columns, sums)
+
+    def add(
+        self, rows: Sequence[Expression], columns: Sequence[tuple[Expression, int]], sums: Sequence[Variable]
+    ) -> None:
+        """One term more in each sum; a single sum reads its operands in place."""
+        nowhere = Integer(0)
+        lefts = [self.operands.left(self.at(row, nowhere)) for row in rows]
+        if len(sums) > 1:
+            lefts = [self.code.shared("real", left) for left in lefts]
+        rights: list[Expression] = []
+        for column, width in columns:
+            right = self.operands.right(self.at(nowhere, column), width > 1)
+            if len(sums) > 1:
+                variable = self.code.fresh("v" if width > 1 else "s")
+                self.code.assign(variable, right)
+                right = variable
+            rights.append(right)
+        pairs = [(left, right, width) for left in lefts for right, (_, width) in zip(rights, columns, strict=True)]
+        for variable, (left, right, width) in zip(sums, pairs, strict=True):
+            self.code.assign(variable, self.operands.grown(variable, left, right, width > 1))
+
+    # Between blocks of K
+
+    def reload(self, block: Chosen, cells: Sequence[tuple[Expression, Expression, int]], sums: Sequence[Variable]) -> None:
+        """The sums of the blocks before, if there were any."""
+        before = self.number_of(block)
+        is_rest = block.counter is None and len(self.segments["K"]) > 1
+        if before == ZERO and not is_rest:
+            return
+        with nullcontext() if is_rest else self.code.when(before):
+            for variable, (row, column, width) in zip(sums, cells, strict=True):
+                self.code.assign(variable, self.operands.sum(self.at(row, column), width > 1))
+
+    def spill(self, block: Chosen, cells: Sequence[tuple[Expression, Expression, int]], sums: Sequence[Variable]) -> None:
+        """Stores the sums; the epilogue joins in the last block."""
+        if self.operands.has_epilogue and block.segment == self.segments["K"][-1]:
+            last = prod(self.contraction.sizes[label] for label in self.leading) * (block.segment.blocks or 1) - 1
+            number = self.number_of(block)
+            condition = Binary("==", number, Integer(last))
+            with nullcontext() if number == ZERO else self.code.when(condition):
+                for variable, (row, column, width) in zip(sums, cells, strict=True):
+                    place = self.at(row, column)
+                    self.code.assign(variable, self.operands.finished(place, variable, width > 1))
+        for variable, (row, column, width) in zip(sums, cells, strict=True):
+            self.operands.store(self.at(row, column), variable, width > 1)
+
+    def number_of(self, block: Chosen) -> Expression:
+        """How many blocks of this segment were before."""
+        sizes = [self.contraction.sizes[label] for label in self.leading]
+        digits = [at(counter, size) for counter, size in zip(self.leads, sizes, strict=True)]
+        if block.counter is not None:
+            digits.append(at(block.counter, block.segment.blocks or 1))
+        return join(digits).index
+
+
+class RowWise:
+    """The writing of one contraction row by row: each row of the result takes k's terms one after the other."""
+
+    def __init__(self, code: Code, operands: Operands, contraction: Contraction) -> None:
+        self.code = code
+        self.operands = operands
+        self.contraction = contraction
+        self.around = (*contraction.outer, *(() if contraction.i is None else (contraction.i,)))
+        self.counters = [code.fresh("i") for _ in self.around]
+        self.inside = [code.fresh("i") for _ in contraction.k]
+        self.across = code.fresh("i")
+
+    def write(self) -> None:
+        """All loops."""
+        sizes, k = self.contraction.sizes, self.contraction.k
+        place: dict[int, Expression] = dict(zip(self.around, self.counters, strict=True))
+        with self.code.loops([sizes[label] for label in self.around], self.counters):
+            with self.row(place) as at:
+                self.operands.store(at, Constant(0.0), False)
+            with self.code.loops([sizes[label] for label in k], self.inside):
+                place |= dict(zip(k, self.inside, strict=True))
+                left = self.code.shared("real", self.operands.left(place))
+                with self.row(place) as at:
+                    grown = self.operands.grown(self.operands.sum(at, False), left, self.operands.right(at, False), False)
+                    self.operands.store(at, grown, False)
+            if self.operands.has_epilogue:
+                with self.row(place) as at:
+                    self.operands.store(at, self.operands.finished(at, self.operands.sum(at, False), False), False)
+
+    @contextmanager
+    def row(self, place: Place) -> Iterator[Place]:
+        """The loop over a row of the result."""
+        if self.contraction.j is None:
+            yield place
+            return
+        with self.code.loop(self.contraction.sizes[self.contraction.j], self.across) as counter:
+            yield {**place, self.contraction.j: counter}
+
+
+def write_interleaved(code: Code, operands: Operands, contraction: Contraction, partials: int) -> None:
+    """The contraction with p partial sums an element: term i goes to partial i mod p."""
+    sizes = [contraction.sizes[label] for label in contraction.k]
+    terms = prod(sizes)
+    sums = Partials(min(partials, max(terms, 1)))
+    with code.loops([contraction.sizes[label] for label in contraction.out]) as found:
+        place: dict[int, Expression] = {
+            label: position.index for label, position in zip(contraction.out, found, strict=True)
+        }
+        sums.start(code)
+        for segment in segments(terms, sums.count):
+            with code.loop(segment.blocks) if segment.blocks is not None else nullcontext() as block:
+                with code.loop(segment.width) as partial:
+                    index = times(block, sums.count) if block is not None else Integer(segment.start)
+                    parts = cut(at(plus(index, partial), terms), sizes)
+                    place |= {label: part.index for label, part in zip(contraction.k, parts, strict=True)}
+                    old = sums.load(partial)
+                    sums.store(code, partial, operands.grown(old, operands.left(place), operands.right(place, False), False))
+        operands.store(place, operands.finished(place, sums.finish(code), False), False)
