@@ -17,8 +17,8 @@ import numpy as np
 
 from presk.api.constants import exact_number
 from presk.run import array_files, trees
-from presk.run.files import read_bytes
 from presk.text.diagnostics import PreskError, fail
+from presk.text.files import read_bytes
 
 FROM_FILE = "@"
 

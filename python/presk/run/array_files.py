@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from presk.run import tensor_files
-from presk.run.files import reason, replacing, shown, unreadable
 from presk.text.diagnostics import fail
+from presk.text.files import reason, replacing, shown, unreadable
 
 Array = NDArray[Any]
 

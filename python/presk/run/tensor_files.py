@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from presk import __version__
 from presk.run import trees
-from presk.run.files import reason, replacing, shown, unreadable
 from presk.text.diagnostics import did_you_mean, fail
+from presk.text.files import reason, replacing, shown, unreadable
 
 Array = NDArray[Any]
 

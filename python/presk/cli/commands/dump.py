@@ -62,8 +62,8 @@ def command(
 
 def _dump_tree(file: str) -> None:
     from presk.cli.tree_text import show_tree
-    from presk.run.files import read_bytes, shown
     from presk.syntax.parser import parse_or_raise
+    from presk.text.files import read_bytes, shown
     from presk.text.sources import decode
 
     click.echo(show_tree(parse_or_raise(decode(shown(file), read_bytes(file, "the program")))))

@@ -22,9 +22,9 @@ def command(files: tuple[str, ...], check: bool, quiet: bool) -> None:
     import sys
 
     from presk.cli.guard import CheckFailedError
-    from presk.run.files import read_bytes, shown, write_bytes
     from presk.syntax.formatter import format_source
     from presk.text.diagnostics import Diagnostic, PreskError
+    from presk.text.files import read_bytes, shown, write_bytes
     from presk.text.sources import decode
 
     problems: list[Diagnostic] = []

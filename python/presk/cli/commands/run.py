@@ -101,7 +101,7 @@ def _deliver(result: Any, of: Type, bits: int, form: str, out: str | None) -> No
 
     from presk.cli.output import as_arrays, as_json, as_text
     from presk.run.array_files import write_npz
-    from presk.run.files import write_bytes
+    from presk.text.files import write_bytes
 
     if form == "npz":
         assert out is not None, "checked with the options"

@@ -2,7 +2,7 @@
 
 A file that is written is written whole or not at all: into a temporary name beside it, synced, then renamed over it, so
 that an interrupt or a full disk leaves what was there. Called by the tensor files, the command line, and whoever keeps
-checkpoints.
+checkpoints, and by realizations and plans.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from presk.run.files import read_bytes, replacing, shown, write_bytes
 from presk.text.diagnostics import PreskError
+from presk.text.files import read_bytes, replacing, shown, write_bytes
 
 
 def names(folder: Path) -> list[str]:
