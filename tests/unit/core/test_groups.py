@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from hypothesis import given, settings
 from tests.unit.core.generate import programs, random_program
@@ -13,7 +15,7 @@ from presk.core.group_text import print_groups
 from presk.core.groups import Group, Groups, partition
 from presk.core.nodes import Program
 from presk.core.reader import read_program
-from presk.core.roles import ROLES
+from presk.core.roles import ROLES, Role
 from presk.core.simplify import simplify
 from presk.primitives.all import TABLE
 
@@ -46,6 +48,18 @@ LAYER_NORM = """
 
 def test_every_primitive_has_a_role() -> None:
     assert ROLES.keys() == TABLE.keys()
+
+
+def test_the_page_names_every_primitive_with_its_role(root: Path) -> None:
+    page = (root / "docs" / "core.md").read_text("utf-8")
+    table = page[page.index("### What each primitive is") : page.index("### The algorithm")]
+    described = {role for role in Role if role not in (Role.ELEMENTWISE, Role.NEVER)}
+    missing = [name for name, role in ROLES.items() if role in described and name not in table]
+    assert set(missing) <= UNDER_ONE_WORD
+
+
+UNDER_ONE_WORD = {"update_index", "update_slice", "normal", "uniform", "sample", "dropout_mask"}
+"""Slice updates and draws, which the page names together."""
 
 
 def test_layer_norm_is_one_row_group() -> None:

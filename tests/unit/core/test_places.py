@@ -23,7 +23,7 @@ from presk.shapes.types import Axis, Tensor
 MOVED = frozenset("rename transpose split merge split_heads merge_heads broadcast_to stop_gradient".split())
 """Maps whose result is the operand's value at the same place of the nest."""
 
-USED = MOVED | frozenset("neg add mul exp sum mean tanh".split())
+USED = MOVED | frozenset("neg add mul exp sum prod tanh".split())
 
 Places = tuple[tuple[int, ...], ...]
 
