@@ -7,10 +7,11 @@ Buffers are placed largest first at the lowest offset that is free for all their
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import cast
 
 from presk.kernel.nodes import Element
 from presk.run.record.coalesce import moved, names
-from presk.run.record.schedule import Copy, Name, Region, Repeat, Step, Swap, View
+from presk.run.record.schedule import Name, Region, Repeat, Step, Swap, View
 
 ALIGNMENT = 64
 """Bytes every buffer begins at a multiple of: a cache line, and more than any vector."""
@@ -122,21 +123,17 @@ def _joined(lives: dict[Name, _Life], pairs: list[tuple[Name, Name]]) -> dict[Na
 
 
 def _renamed(step: Step, numbers: dict[Name, Name]) -> Step:
+    """The step over the new numbers.
+
+    In two rounds, by way of names no schedule has, so that no new name is renamed again.
+    """
     if isinstance(step, Repeat):
         return replace(step, steps=tuple(_renamed(each, numbers) for each in step.steps))
     if isinstance(step, Swap):
         return Swap(numbers[step.first], numbers[step.second])
-    for name in names(step):
-        if name.space == "a":
-            changed = moved(step, name, View(Name("o", -1 - numbers[name].number)))
-            assert not isinstance(changed, Copy) or isinstance(step, Copy), "a step stays what it is"
-            step = changed
-    return _settled(step)
-
-
-def _settled(step: Step) -> Step:
-    """Turns the marks of renamed buffers into names: in two rounds, so that no new name is renamed again."""
-    for name in names(step):
-        if name.space == "o" and name.number < 0:
-            step = moved(step, name, View(Name("a", -1 - name.number)))
+    marks = {name: Name("a", -1 - numbers[name].number) for name in names(step) if name.space == "a"}
+    for name, mark in marks.items():
+        step = cast(Step, moved(step, name, View(mark)))
+    for name, mark in marks.items():
+        step = cast(Step, moved(step, mark, View(numbers[name])))
     return step

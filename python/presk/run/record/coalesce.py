@@ -33,11 +33,15 @@ from presk.run.record.schedule import (
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """Launches with the same result that overwrite `overwritten` where `output` would be made."""
+    """Launches with the same result that overwrite `overwritten` where `output` would be made.
+
+    `cheaper`: they do less work besides, as an update of one slice does.
+    """
 
     output: View
     overwritten: View
     launches: tuple[Launch, ...]
+    cheaper: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +133,7 @@ def moved(step: Recorded, name: Name, place: View) -> Recorded:
                         change(way.output),
                         change(way.overwritten),
                         tuple(cast(Launch, moved(each, name, place)) for each in way.launches),
+                        way.cheaper,
                     )
                     for way in saved
                 ),
@@ -269,8 +274,13 @@ def _last_use(flat: _Flat, name: Name, at: int) -> bool:
 
 
 def _choose(flat: _Flat, at: int, either: Either, regions: list[tuple[Element, int]], inputs: list[Input]) -> None:
-    """Takes the first way in place whose overwritten buffer dies here."""
+    """Takes the first way in place whose overwritten buffer dies here: of a donated input, or one that saves work.
+
+    To save room alone is the arena's business, which gives the dead buffer's place away anyway.
+    """
     for way in either.saved:
+        if not way.cheaper and way.overwritten.buffer.space != "h":
+            continue
         old, new = way.overwritten, way.output
         element, count = regions[new.buffer.number]
         if not (_is_whole(old, count, element, regions) or _whole_donated(old, count, inputs)):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from presk.core.groups import Group
 from presk.core.nodes import Apply, Body, Function, Let, Literal, Ref
 from presk.exact.constants import round_constant
-from presk.kernel.lower import lower
+from presk.kernel.lower.lower import lower
 from presk.kernel.lowered import Buffered, Launch, Lowered, SiteChoice, Temporary
 from presk.kernel.nodes import BufferType, Element
 from presk.run.record import schedule
@@ -53,8 +53,7 @@ def launch_group(
 
     `storage` overrides the realization, for what is no site of the program.
     """
-    refs = {read.ref for read in group.reads}
-    found = {ref: component(frame.values[ref.number], ref.path) for ref in refs}
+    found = _reads(frame, group)
     choice = _choice(recorder, frame, let, type_)
     if storage is not None and storage.kind in WIDTH:
         choice = SiteChoice(storage.kind)
@@ -66,6 +65,22 @@ def launch_group(
         lowered = recorder.lowered[key] = lower(function, body, group, elements, choice, layout)
     site = f"{frame.function.name}/%{let.number}"
     return _launches(recorder, lowered, found, site, type_, let.number)
+
+
+def _reads(frame: Frame, group: Group) -> dict[Ref, Handle]:
+    """What a group reads: of a tree, each leaf."""
+    found: dict[Ref, Handle] = {}
+
+    def add(ref: Ref, handle: Handle) -> None:
+        if isinstance(handle, Tree):
+            for name, each in handle.fields:
+                add(Ref(ref.number, (*ref.path, name)), each)
+        else:
+            found[ref] = handle
+
+    for read in group.reads:
+        add(read.ref, component(frame.values[read.ref.number], read.ref.path))
+    return found
 
 
 def held(recorder: Recorder, handle: Handle, tensor: Tensor) -> Held:
@@ -128,7 +143,8 @@ def _launches(
         handle = found.get(way.overwritten)
         if isinstance(handle, Held) and handle.scales is None:
             inner = tuple(_launch(buffers, launch, site) for launch in way.launches)
-            saved.append(Saved(buffers.results[way.output], handle.view, inner))
+            cheaper = sum(each.work for each in way.launches) < sum(each.work for each in lowered.launches)
+            saved.append(Saved(buffers.results[way.output], handle.view, inner, cheaper))
     recorder.steps.append(Either(steps, tuple(saved)))
     return _result(lowered, buffers.results, type_, root)
 

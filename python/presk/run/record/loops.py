@@ -76,6 +76,7 @@ def repeat(recorder: Recorder, frame: Frame, let: Let, loop: Loop) -> Handle:
         frame.values[loop.state.number] = build(loop.state.type, lambda _path, _tensor, given=handles: next(given))
         result = _record_body(recorder, frame, let, loop, sources, counter)
         following = [_stored(recorder, each) for each in leaves(result.following)]
+        following = [_stored(recorder, each) for each in leaves(result.following)]
         wider = [_wider(one, other) for one, other in zip(elements, following, strict=True)]
         if wider == elements:
             break

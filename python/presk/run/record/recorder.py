@@ -9,7 +9,7 @@ and taken out again by `record.coalesce`; `record.arena` then gives every buffer
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from presk.core.groups import BodyGroups, Group, partition
 from presk.core.nodes import (
@@ -36,7 +36,7 @@ from presk.run.record.arena import place
 from presk.run.record.coalesce import Recorded, coalesce
 from presk.run.record.frame import Choices, Frame
 from presk.run.record.handles import Handle, Held, Known, Tree, build, component, leaves, replaced, volume
-from presk.run.record.schedule import Copy, Fixed, Input, Name, Output, Schedule, View
+from presk.run.record.schedule import Copy, Fixed, Input, Launch, Name, Output, Repeat, Schedule, Step, View
 from presk.shapes.types import Tensor
 from presk.shapes.types import leaves as type_leaves
 
@@ -141,6 +141,7 @@ def record(program: Program, choices: Choices, donate: Sequence[int] = ()) -> Sc
     steps, shared = coalesce(recorder.steps, recorder.regions, inputs)
     outputs = [Output(o.path, o.element, o.shape, shared.get(at)) for at, o in enumerate(outputs)]
     regions, arena, steps = place(steps, recorder.regions)
+    steps, kernels = _numbered(steps, list(recorder.kernels))
     return Schedule(
         program.entry.name,
         choices.name,
@@ -149,7 +150,7 @@ def record(program: Program, choices: Choices, donate: Sequence[int] = ()) -> Sc
         tuple(recorder.constants),
         regions,
         arena,
-        tuple(recorder.kernels),
+        kernels,
         steps,
     )
 
@@ -176,3 +177,18 @@ def _outputs(recorder: Recorder, program: Program, result: Handle) -> list[Outpu
         outputs.append(Output(".".join(path), held.element, tensor.sizes))
         recorder.steps.append(Copy(held.element, volume(tensor), held.view, target))
     return outputs
+
+
+def _numbered(steps: tuple[Step, ...], kernels: list[Kernel]) -> tuple[tuple[Step, ...], tuple[Kernel, ...]]:
+    """The steps with the kernels that are left numbered anew, in the order of their first launches."""
+    numbers: dict[int, int] = {}
+
+    def one(step: Step) -> Step:
+        if isinstance(step, Repeat):
+            return replace(step, steps=tuple(one(each) for each in step.steps))
+        if isinstance(step, Launch):
+            return replace(step, kernel=numbers.setdefault(step.kernel, len(numbers)))
+        return step
+
+    renumbered = tuple(one(step) for step in steps)
+    return renumbered, tuple(kernels[number] for number in numbers)
