@@ -306,6 +306,9 @@ def test_hash_and_diff_tell_bits_apart(presk: Run, program: Path) -> None:
 
 def test_hash_of_a_program_ignores_nothing_it_means(presk: Run, program: Path) -> None:
     before = presk("hash", program).out
+    program.write_text("# Layout and comments don't count.\n" + program.read_text().replace("SCALE = 2", "SCALE  =  2"))
+    assert presk("hash", program).out == before
+    program.write_text(program.read_text().replace("SCALE  =  2", "SCALE = 2"))
     program.write_text(program.read_text().replace("SCALE = 2", "SCALE = 3"))
     assert presk("hash", program).out != before
 

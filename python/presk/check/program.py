@@ -25,11 +25,15 @@ from presk.shapes.constants import Constant
 from presk.shapes.poly import Poly, variable
 from presk.shapes.types import ModuleOf, Type
 from presk.syntax import tree
+from presk.syntax.content import content
 from presk.text.diagnostics import Diagnostic, PreskError, did_you_mean, fail
 from presk.text.spans import Source, Span
 
 RULE_FILES = (callees, expressions, loops, slices)
 """The files whose import registers the elaborator's rules."""
+
+HASHED = b"presk-program-1\0"
+"""What a program's hash begins with."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +62,10 @@ class Checked:
 
     @property
     def hash(self) -> str:
-        """A hash of the texts of all files and of the overrides."""
-        digest = hashlib.sha256()
+        """A hash of what all files declare and of the overrides; layout and comments don't count."""
+        digest = hashlib.sha256(HASHED)
         for file in self.files.all:
-            digest.update(file.source.text.encode() + b"\0")
+            digest.update(content(file.content))
         for name in sorted(self.overrides):
             digest.update(f"{name}={constants.show(self.overrides[name])}\0".encode())
         return f"sha256:{digest.hexdigest()}"
