@@ -229,22 +229,28 @@ def unary(context: Context, node: tree.Unary) -> Value:
     return apply_primitive(context, "neg", [operand], {}, node.span)
 
 
-@rule(tree.Binary)
-def binary(context: Context, node: tree.Binary) -> Value:
-    """The operators of two operands."""
-    left, right = context.evaluate(node.left), context.evaluate(node.right)
-    if node.op in ("and", "or"):
+@rule(tree.Operation)
+def operation(context: Context, node: tree.Operation) -> Value:
+    """Operators of one level, from the left."""
+    value = context.evaluate(node.first)
+    for step in node.steps:
+        value = _binary(context, step.op, value, context.evaluate(step.operand), step.span)
+    return value
+
+
+def _binary(context: Context, op: str, left: Value, right: Value, span: Span) -> Value:
+    if op in ("and", "or"):
         if isinstance(left, Truth) and isinstance(right, Truth):
-            return _logic(node.op, left.value, right.value)
-        return apply_primitive(context, node.op, [left, right], {}, node.span)
+            return _logic(op, left.value, right.value)
+        return apply_primitive(context, op, [left, right], {}, span)
     if isinstance(left, Number) and isinstance(right, Number):
-        return static.binary(node.op, left, right, node.span)
-    if node.op == "//":
-        raise fail("E3001", "`//` takes nats known at binding", node.span, "`floor(a / b)` rounds reals down")
-    if node.op == "**" and isinstance(right, Number):
-        return _power(context, left, right, node.span)
-    primitive = static.COMPARISONS.get(node.op) or static.OPERATIONS[node.op]
-    return apply_primitive(context, primitive, [left, right], {}, node.span)
+        return static.binary(op, left, right, span)
+    if op == "//":
+        raise fail("E3001", "`//` takes nats known at binding", span, "`floor(a / b)` rounds reals down")
+    if op == "**" and isinstance(right, Number):
+        return _power(context, left, right, span)
+    primitive = static.COMPARISONS.get(op) or static.OPERATIONS[op]
+    return apply_primitive(context, primitive, [left, right], {}, span)
 
 
 def _logic(op: str, left: bool | None, right: bool | None) -> Truth:

@@ -204,8 +204,11 @@ class _Reader:
                 return self._combine(name, operands, written)
             case tree.Unary(op="-", operand=operand):
                 return self._combine("neg", (self.read(operand),), written)
-            case tree.Binary(op=op, left=left, right=right) if op in static.OPERATIONS:
-                return self._combine(static.OPERATIONS[op], (self.read(left), self.read(right)), written)
+            case tree.Operation(first=first, steps=steps) if all(step.op in static.OPERATIONS for step in steps):
+                value = self.read(first)
+                for step in steps:
+                    value = self._combine(static.OPERATIONS[step.op], (value, self.read(step.operand)), step)
+                return value
             case tree.Axes() | tree.Call(callee=tree.Axes()):
                 raise fail(
                     "E3012", "an initializer takes the parameter's own shape", written.span, "leave the brackets out"
@@ -213,7 +216,7 @@ class _Reader:
             case _:
                 return Fill(number(self.scope, written).value)
 
-    def _combine(self, name: str, operands: tuple[Initial, ...], written: tree.Expr) -> Initial:
+    def _combine(self, name: str, operands: tuple[Initial, ...], written: tree.Node) -> Initial:
         if len(operands) != len(TABLE[name].operands):
             raise fail("E3002", f"`{name}` takes {len(TABLE[name].operands)} operands", written.span)
         fills = [Number(operand.value, nat=False) for operand in operands if isinstance(operand, Fill)]

@@ -19,6 +19,9 @@ from presk.text.spans import Span
 OPERATIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow"}
 """The primitives of the arithmetic operators."""
 
+ARITHMETIC = frozenset(OPERATIONS) | {"//"}
+"""The operators that give a number."""
+
 COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 """The primitives of the comparison operators."""
 
@@ -51,6 +54,11 @@ def binary(operator: str, left: Number, right: Number, span: Span) -> Number | T
     """`left operator right` for an arithmetic or comparison operator."""
     if operator in COMPARISONS:
         return Truth(compare(operator, left, right, span))
+    return arithmetic(operator, left, right, span)
+
+
+def arithmetic(operator: str, left: Number, right: Number, span: Span) -> Number:
+    """`left operator right` for one of ARITHMETIC."""
     if operator == "//":
         return _floor_division(left, right, span)
     return fold(OPERATIONS[operator], (left, right), span)

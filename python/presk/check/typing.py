@@ -166,9 +166,10 @@ def number(scope: TypeScope, expression: tree.Expr) -> Number:
             return _named_number(scope, expression)
         case tree.Unary(op="-", operand=operand):
             return static.fold("neg", (number(scope, operand),), expression.span)
-        case tree.Binary(op=op, left=left, right=right) if op in static.OPERATIONS or op == "//":
-            result = static.binary(op, number(scope, left), number(scope, right), expression.span)
-            assert isinstance(result, Number)
+        case tree.Operation(first=first, steps=steps) if all(step.op in static.ARITHMETIC for step in steps):
+            result = number(scope, first)
+            for step in steps:
+                result = static.arithmetic(step.op, result, number(scope, step.operand), step.span)
             return result
         case tree.Call(callee=tree.Name(name=name), arguments=arguments) if name in static.FOLDED:
             if any(argument.name is not None for argument in arguments):
@@ -216,9 +217,10 @@ def names_in(expression: tree.Expr) -> Iterator[tree.Name]:
             yield expression
         case tree.Unary(operand=operand):
             yield from names_in(operand)
-        case tree.Binary(left=left, right=right):
-            yield from names_in(left)
-            yield from names_in(right)
+        case tree.Operation(first=first, steps=steps):
+            yield from names_in(first)
+            for step in steps:
+                yield from names_in(step.operand)
         case tree.Call(arguments=arguments):
             for argument in arguments:
                 yield from names_in(argument.value)

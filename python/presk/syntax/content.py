@@ -17,10 +17,10 @@ from presk.syntax.tree import NatLiteral, Node, RealLiteral
 from presk.text.diagnostics import InternalError
 from presk.text.spans import Span
 
-UNSAID = {"doc"}
+UNSAID: set[str] = {"doc"}
 """Fields that say nothing about what is computed."""
 
-SPELLING = {NatLiteral: {"text"}, RealLiteral: {"text"}}
+SPELLING: dict[type[Node], set[str]] = {NatLiteral: {"text"}, RealLiteral: {"text"}}
 """Fields that say a second time what another one says."""
 
 
@@ -49,7 +49,7 @@ def _items(root: object) -> Iterator[bytes]:
 
 
 def _said(node: Node) -> list[object]:
-    left_out = UNSAID | SPELLING.get(type(node), set())
+    left_out = UNSAID | SPELLING.get(type(node), set[str]())
     values = [getattr(node, each.name) for each in fields(node) if each.name not in left_out]
     return [_without_spans(value) for value in values if not isinstance(value, Span)]
 

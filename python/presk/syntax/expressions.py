@@ -31,6 +31,9 @@ LEVELS = {
 }
 _ALL_LEVELS = {**LEVELS, **{foreign: LEVELS[own] for foreign, (own, _) in FOREIGN_OPERATORS.items()}}
 
+SHOWN_COMPARISON = 40
+"""Characters of a comparison that a hint repeats; a longer one would hide what it says."""
+
 _WITHOUT_POSTFIX = (tree.If, tree.Loop, tree.MapTrees, tree.Block)
 """Values in braces of their own: what follows is no call or index of theirs, only perhaps a field."""
 
@@ -61,40 +64,48 @@ class ExpressionReader(LiteralReader):
         outer, self.height = self.height, 0
         start = self.token.start
         left = self._prefixed(floor)
-        compared = False
+        steps: list[tree.Step] = []
         while True:
             kind = self.token.kind
             level = _ALL_LEVELS.get(kind, 0)
             if level <= floor or (self.token.line_break and self.line_ends):
                 break
+            if steps and LEVELS[steps[-1].op] != level:
+                left, steps = tree.Operation(steps[-1].span, left, tuple(steps)), []
             if kind in FOREIGN_OPERATORS:
                 kind = self._foreign_operator()
-            elif level == COMPARISON_LEVEL:
-                if compared:
-                    self._chained(left)
-                compared = True
+            elif level == COMPARISON_LEVEL and steps:
+                self._chained(steps[-1])
+            if not steps:
+                left, steps = _unfolded(left, level)
+                self.grow()
             self.advance()
-            right = self.expression(level - 1 if level == POWER_LEVEL else level)
-            left = tree.Binary(self.span_from(start), kind, left, right)
-            self.grow()
+            steps.append(self._step(start, kind, level))
+        if steps:
+            left = tree.Operation(steps[-1].span, left, tuple(steps))
         if floor == 0 and self.token.kind in ("if", "?") and not self.at_line_end:
             self.fail("E1019", f"`{self.token.kind}` can't follow a value", hint="write `if c { a } else { b }`")
         self.height = max(outer, self.height)
         self.depth -= 1
         return left
 
+    def _step(self, start: int, kind: str, level: int) -> tree.Step:
+        """The right operand of an operator, and the operator."""
+        height, self.height = self.height, 0
+        operand = self.expression(level - 1 if level == POWER_LEVEL else level)
+        self.join(height)
+        return tree.Step(self.span_from(start), kind, operand)
+
     def _foreign_operator(self) -> str:
         own, hint = FOREIGN_OPERATORS[self.token.kind]
         self.report("E1014", f"PSK has no operator `{self.token.kind}`", self.span_of(self.token), hint)
         return own
 
-    def _chained(self, left: tree.Expr) -> None:
-        middle = left.right.span.text if isinstance(left, tree.Binary) else "b"
-        hint = (
-            f"write `{left.span.text} and {middle} {self.token.kind} …`"
-            if len(left.span.text) < 40
-            else "join two comparisons by `and`"
-        )
+    def _chained(self, before: tree.Step) -> None:
+        text, middle = before.span.text, before.operand.span.text
+        hint = "join two comparisons by `and`"
+        if len(text) < SHOWN_COMPARISON:
+            hint = f"write `{text} and {middle} {self.token.kind} …`"
         self.report("E1015", "comparisons can't be chained", self.span_of(self.token), hint)
 
     def _prefixed(self, floor: int) -> tree.Expr:
@@ -386,3 +397,11 @@ class ExpressionReader(LiteralReader):
         self.expect("=", "and the field's new value")
         value = self.expression()
         return tree.FieldChange(self.span_from(start), tuple(path), value)
+
+
+def _unfolded(left: tree.Expr, level: int) -> tuple[tree.Expr, list[tree.Step]]:
+    """Where an operation's first operand is one of its own level in parentheses: what that one starts with."""
+    if isinstance(left, tree.Operation) and level not in (COMPARISON_LEVEL, POWER_LEVEL):
+        if LEVELS[left.steps[0].op] == level:
+            return left.first, list(left.steps)
+    return left, []

@@ -23,7 +23,10 @@ from presk.text.spans import Source, Span
 Item = TypeVar("Item")
 
 NESTING_LIMIT = 100
-"""Levels of brackets and operators; a pass that needs three Python frames a level stays far from Python's 1000."""
+"""Levels of brackets and operators; a pass that needs three Python frames a level stays far from Python's 1000.
+
+Operators of one level in a row are one level, however many they are.
+"""
 
 _CLOSERS = {"(": ")", "[": "]", "{": "}"}
 _CONTINUING = frozenset(
@@ -87,6 +90,11 @@ class Reader(Cursor):
         self.height += 1
         if self.height > NESTING_LIMIT:
             self._too_deep()
+
+    def join(self, height: int) -> None:
+        """Puts the nodes just made under a node that is `height` levels high already, or the level they make it."""
+        self.grow()
+        self.height = max(self.height, height)
 
     def _too_deep(self) -> NoReturn:
         message = f"this is nested more than {NESTING_LIMIT} levels deep"

@@ -169,12 +169,22 @@ class Unary(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Binary(Node):
-    """`op` is one of `+ - * / // ** == != < <= > >= and or`."""
+class Step(Node):
+    """One operator of an Operation and its right operand. The span begins with the operation: it is that of the value.
+
+    `op` is one of `+ - * / // ** == != < <= > >= and or`.
+    """
 
     op: str
-    left: Expr
-    right: Expr
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Node):
+    """`a - b + c`: operators of one level, applied from the left. One node however long, so that trees stay flat."""
+
+    first: Expr
+    steps: tuple[Step, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -354,7 +364,7 @@ Expr = (
     | Field
     | TupleIndex
     | Unary
-    | Binary
+    | Operation
     | Call
     | Axes
     | Instance

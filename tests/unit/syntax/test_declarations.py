@@ -96,7 +96,7 @@ def test_types(text: str, kind: type) -> None:
 def test_a_bound_takes_the_whole_product() -> None:
     bound = type_of("nat[k] < V * L")
     assert isinstance(bound, tree.TensorType)
-    assert isinstance(bound.bound, tree.Binary)
+    assert isinstance(bound.bound, tree.Operation)
     assert shape(type_of("(real)")) == shape(type_of("real"))
 
 

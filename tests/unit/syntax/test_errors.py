@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.syntax.trees import height
 
+from presk.syntax import tree
 from presk.syntax.parser import parse, parse_expression, parse_or_raise
 from presk.syntax.reader import NESTING_LIMIT
 from presk.text.diagnostics import PreskError
@@ -220,7 +221,6 @@ def test_a_forgotten_bracket_is_told_once_where_it_is(text: str, line: int, kept
         "{a = " * 10_000 + "0" + "}" * 10_000,
         "-" * 10_000 + "x",
         "not " * 10_000 + "x",
-        "x" + " + x" * 10_000,
         "x" + " ** x" * 10_000,
         "x" + ".y()" * 10_000,
         "x" + "(y)" * 10_000,
@@ -250,10 +250,26 @@ def test_deep_types_are_a_diagnostic(text: str) -> None:
 def test_what_is_within_the_limit_is_read() -> None:
     depth = NESTING_LIMIT - 1
     parse_expression(Source("x", "(" * depth + "x" + ")" * depth))
-    value = parse_expression(Source("x", "x" + " + x" * depth))
-    assert height(value) <= NESTING_LIMIT + 1
+    value = parse_expression(Source("x", "-" * depth + "x"))
+    assert height(value) == NESTING_LIMIT
     many = "fn f() {\n" + "let x = f(a + b, (c, d)) * -e\n" * 500 + "x\n}"
     assert parse(Source("x", many))[1] == ()
+
+
+@pytest.mark.parametrize("operator", ["+", "-", "*", "//", "and", "or"])
+def test_a_row_of_operators_is_one_level(operator: str) -> None:
+    value = parse_expression(Source("x", "x" + f" {operator} f(x)" * 10_000))
+    assert isinstance(value, tree.Operation)
+    assert [(step.op, step.span.start) for step in value.steps] == [(operator, 0)] * 10_000
+    assert value.steps[0].span.text == f"x {operator} f(x)"
+    assert height(value) == 5
+
+
+def test_parentheses_around_what_comes_first_change_nothing() -> None:
+    value = parse_expression(Source("x", "((a - b) + c) - d"))
+    assert isinstance(value, tree.Operation)
+    assert [step.span.text for step in value.steps] == ["a - b", "(a - b) + c", "((a - b) + c) - d"]
+    assert height(value) == 3
 
 
 @given(st.integers(0, 60), st.sampled_from(["(", "f(", "-", "x + (", "{a = ", "if c { "]))
