@@ -33,13 +33,14 @@ def _items(root: object) -> Iterator[bytes]:
     """Without recursion: a tree may be as deep as the parser lets it."""
     waiting: list[object] = [root]
     while waiting:
-        match waiting.pop():
+        item = waiting.pop()
+        match item:
             case Node() as node:
                 said = _said(node)
                 yield _item("node", f"{type(node).__name__} {len(said)}")
                 waiting.extend(reversed(said))
-            case tuple() as several:
-                items = cast(tuple[object, ...], several)
+            case tuple():
+                items = cast(tuple[object, ...], item)
                 yield _item("several", str(len(items)))
                 waiting.extend(reversed(items))
             case bool() | int() | str() | Fraction() | None as plain:
