@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from presk.core.links import Extents, links_of
 from presk.core.nests import OUTSIDE, SHARED, Nest, Places, Scope, shape_of
 from presk.core.nodes import Apply, Body, Count, Function, Injected, Let, Literal, Loop, MapTrees, Operand, Ref
-from presk.core.operands import numbers_in_body, operands_of, ref_of
+from presk.core.operands import numbers_in, operands_of, ref_of
 from presk.core.roles import LOGIC, ROLES, Role, keeps_order
 from presk.core.typing import Types, operand_type
 from presk.shapes.types import Shape, Tensor, Type
@@ -132,7 +132,7 @@ def _partition_body(body: Body, types: Types, counters: frozenset[Ref]) -> tuple
     for let in reversed(body.lets):
         if not isinstance(let.value, Apply) or let.number in held:
             continue
-        if let.number in scope.free and OUTSIDE not in scope.readers[let.number]:
+        if let.number in scope.free and let.number not in scope.taken:
             continue
         group = _group(let, scope, counters)
         held |= {member.number for member in group.members}
@@ -146,8 +146,8 @@ def _launches(let: Let, scope: Scope, counters: frozenset[Ref]) -> bool:
     """Whether a primitive would be a launch if every primitive were a group."""
     assert isinstance(let.value, Apply), "only primitives launch"
     if let.number in scope.free:
-        return OUTSIDE in scope.readers[let.number]
-    return _kind(let, (), scope, counters) != "view"
+        return let.number in scope.taken
+    return _kind(let, _reads_at_element(let, scope)[1], scope, counters) != "view"
 
 
 def _group(let: Let, scope: Scope, counters: frozenset[Ref]) -> Group:
@@ -233,7 +233,8 @@ def _scope(body: Body, types: Types) -> Scope:
             extents.join(let, links_of(let, types))
             if _is_free(let.value, free, types):
                 free.add(let.number)
-    return Scope(lets, types, order, frozenset(free), _readers(body, free), extents)
+    taken, readers = _readers(body, free)
+    return Scope(lets, types, order, frozenset(free), taken, readers, extents)
 
 
 def _is_free(apply: Apply, free: set[int], types: Types) -> bool:
@@ -262,20 +263,23 @@ def _is_nat(operand: Operand, types: Types) -> bool:
     return isinstance(found, Tensor) and found.kind == "nat"
 
 
-def _readers(body: Body, free: set[int]) -> dict[int, frozenset[int]]:
-    """The lets that read each let, those of a free one being its readers'.
+def _readers(body: Body, free: set[int]) -> tuple[frozenset[int], dict[int, frozenset[int]]]:
+    """The lets that something else than a primitive takes, and the lets that read each let.
 
-    OUTSIDE stands for the body's result, calls, trees, loops and maps.
+    What reads a free value reads what that value reads; a free value that is taken stands for OUTSIDE itself, as do the
+    body's result, calls, trees, loops and maps.
     """
     readers: dict[int, set[int]] = {let.number: set() for let in body.lets}
     result = ref_of(body.result)
-    if result is not None and result.number in readers:
-        readers[result.number].add(OUTSIDE)
+    taken: set[int] = set() if result is None else {result.number} & readers.keys()
+    for let in body.lets:
+        if not isinstance(let.value, Apply):
+            taken |= numbers_in(let.value) & readers.keys()
+    for number in taken:
+        readers[number].add(OUTSIDE)
     for let in reversed(body.lets):
-        by = readers[let.number] if let.number in free else {let.number if isinstance(let.value, Apply) else OUTSIDE}
-        numbers = {ref.number for operand in operands_of(let.value) if (ref := ref_of(operand)) is not None}
-        if isinstance(let.value, (Loop, MapTrees)):
-            numbers |= numbers_in_body(let.value.body)
-        for number in numbers & readers.keys():
-            readers[number] |= by
-    return {number: frozenset(found) for number, found in readers.items()}
+        if isinstance(let.value, Apply):
+            by = readers[let.number] if let.number in free else {let.number}
+            for number in numbers_in(let.value) & readers.keys():
+                readers[number] |= by
+    return frozenset(taken), {number: frozenset(found) for number, found in readers.items()}

@@ -37,13 +37,14 @@ class Scope:
     """What a body's nests ask about its lets. `readers` see through the values that are computed at the element
     (`free`).
 
-    `order` is each let's position in the body.
+    `order` is each let's position in the body, `taken` are the lets that something else than a primitive takes.
     """
 
     lets: Mapping[int, Let]
     types: Types
     order: Mapping[int, int]
     free: frozenset[int]
+    taken: frozenset[int]
     readers: Mapping[int, frozenset[int]]
     extents: Extents
 

@@ -225,6 +225,18 @@ def test_a_mask_is_stored_only_as_a_result() -> None:
     assert found[2].free == (1,)
 
 
+def test_what_a_stored_mask_is_made_of_is_not_stored() -> None:
+    body = "%2 = positions[k: 8]()\n%3 = le(%2, %1)\n%4 = not(%3)\n%4"
+    found = groups_of("%0 : real, %1 : nat < 8) -> bool[k: 8]", body)
+    assert {root: (group.kind, group.free) for root, group in found.items()} == {4: ("free", (2, 3))}
+
+
+def test_a_nat_that_a_stored_mask_reads_is_stored() -> None:
+    body = "%1 = argmax(%0, axis = k)\n%2 = positions[k: 8]()\n%3 = le(%2, %1)\n%3"
+    found = groups_of("%0 : real[k: 8]) -> bool[k: 8]", body)
+    assert {root: group.kind for root, group in found.items()} == {1: "row", 3: "free"}
+
+
 def test_a_comparison_of_reals_is_stored_for_two_readers() -> None:
     body = "%1 = gt(%0, 0)\n%2 = where(%1, %0, 0)\n%3 = where(%1, 1, %0)\n%4 = sort(%3, axis = 0)\n%5 = (%2, %4)\n%5"
     found = groups_of("%0 : real[k: 8]) -> (real[k: 8], real[k: 8])", body)
