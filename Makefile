@@ -21,7 +21,7 @@ demo: setup  ## the tour: a real program, run, with exact results
 	$(BIN)/presk demo
 
 test: lint test-rust  ## every check and every test but the slow ones: formats, lints, types, Rust, Python
-	$(PYTEST) -m 'not slow'
+	$(PYTEST) -n auto --dist loadfile -m 'not slow'
 
 setup: $(VENV)/.built  ## virtual environment, locked dependencies, compiled extension (again only when sources changed)
 
