@@ -27,8 +27,8 @@ class Temporary:
 
 
 Buffered = Union[Ref, Temporary]
-"""A tensor of the host program, or a temporary. A tensor is a let, a parameter, a leaf of one of these (its whole path),
-or the element parameter of a loop: a counter's is a one-element `i64<n` buffer."""
+"""A tensor of the host program, or a temporary. A tensor is a let, a parameter, a leaf of one of these (its path to the
+end), or the element parameter of a loop: a counter's is a one-element `i64<n` buffer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """A kernel while it is written: its buffers, its variables, and the statements of the block at hand.
 
-`Code` is given the inputs and outputs of the kernel, and is then told statements in order; `loop` and `when` open blocks.
-Variables are numbered as they are asked for. Called by the modules of this folder.
+`Code` is given the inputs and outputs of the kernel, and is then told statements in order; `loop` and `when` open
+blocks. Variables are numbered as they are asked for. Called by the modules of this folder.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from presk.kernel.lower.index import Position, at
@@ -126,7 +126,7 @@ class Code:
         self.blocks[-1].append(Store(Access(buffer, tuple(index)), value, vector))
 
     @contextmanager
-    def loop(self, extent: int, counter: Variable | None = None) -> Iterator[Variable]:
+    def loop(self, extent: int, counter: Variable | None = None) -> Generator[Variable]:
         """A loop around what is told within; with a counter of its own unless one is given."""
         counter = counter or self.fresh("i")
         self.open()
@@ -135,7 +135,7 @@ class Code:
         self.blocks[-1].append(For(counter.number, extent, body))
 
     @contextmanager
-    def when(self, condition: Expression) -> Iterator[None]:
+    def when(self, condition: Expression) -> Generator[None]:
         """A condition around what is told within."""
         self.open()
         yield
@@ -153,7 +153,7 @@ class Code:
         return tuple(self.blocks.pop())
 
     @contextmanager
-    def loops(self, sizes: Sequence[int], counters: Sequence[Variable] = ()) -> Iterator[list[Position]]:
+    def loops(self, sizes: Sequence[int], counters: Sequence[Variable] = ()) -> Generator[list[Position]]:
         """Loops over several axes, outermost first, and the position along each."""
         with ExitStack() as opened:
             yield [

@@ -1,17 +1,12 @@
 """Contractions: dot, matmul and ein as kernels, at every point of the layout space.
 
-One builder serves them all. A plan's pack copies operand 1 to a panel by a kernel of its own, so that J is contiguous; a
-plan's epilogue adds what a sole following add adds before the product is stored. Called by `table`.
+One builder serves them all. A plan's pack copies operand 1 to a panel by a kernel of its own, so that J is contiguous;
+a plan's epilogue adds what a sole following add adds before the product is stored. Called by `table`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from presk.core.groups import Group
-from presk.core.nodes import Apply, Body, Let, Ref
-from presk.core.operands import numbers_in, ref_of
-from presk.core.typing import Types, operand_type
+from presk.core.nodes import Let, Ref
 from presk.kernel.lower.choices import check_accumulation, split
 from presk.kernel.lower.code import Code
 from presk.kernel.lower.contraction import Contraction, contraction_of, positions
@@ -23,8 +18,6 @@ from presk.kernel.lower.task import Task, axes_of
 from presk.kernel.lower.tiles import RowWise, Tiles, write_interleaved
 from presk.kernel.lowered import Buffered, Launch, Lowered, Temporary
 from presk.kernel.nodes import Axis, BufferType, Element
-from presk.shapes.align import align
-from presk.shapes.types import Tensor
 
 
 def lower_contraction(task: Task) -> Lowered:
@@ -78,9 +71,7 @@ def _panel_type(task: Task, contraction: Contraction) -> BufferType:
         element = element if element.scales is None else Element("f32")
     else:
         element = Element(task.interior)
-    names = {
-        label: axis.name for label, axis in zip(contraction.right, axes_of(task.tensor(operand)), strict=True)
-    }
+    names = {label: axis.name for label, axis in zip(contraction.right, axes_of(task.tensor(operand)), strict=True)}
     return BufferType(element, tuple(Axis(names[label], contraction.sizes[label]) for label in contraction.panel))
 
 
@@ -97,9 +88,6 @@ def _pack(task: Task, contraction: Contraction, panel: BufferType) -> Launch:
     return code.launch()
 
 
-# The epilogue
-
-
 def _joined(task: Task) -> Let:
     """The add that joins the product's store. Raises E7002, condition 6, where there is none."""
     if task.following is None:
@@ -107,28 +95,3 @@ def _joined(task: Task) -> Let:
     if task.following_choice != task.choice:
         raise task.refuse(6, "the following add is realized otherwise than the product, so it can't join it")
     return task.lets[task.following.root]
-
-
-def following_add(body: Body, groups: Sequence[Group], group: Group, types: Types) -> Group | None:
-    """The group of the add that alone reads a contraction's value, adds to it what may repeat, and holds nothing else.
-
-    None where there is none: the value has another reader, or what reads it is no such add.
-    """
-    number = group.root
-    readers = [let for let in body.lets if number in numbers_in(let.value)]
-    result = ref_of(body.result)
-    if len(readers) != 1 or (result is not None and result.number == number):
-        return None
-    (add,) = readers
-    found = next((each for each in groups if each.root == add.number), None)
-    if not isinstance(add.value, Apply) or add.value.primitive != "add" or found is None or len(found.members) != 1:
-        return None
-    operands = add.value.operands
-    if operands.count(Ref(number)) != 1 or any(ref_of(each) == Ref(number) for each in operands if each != Ref(number)):
-        return None
-    axes = [operand_type(each, types) for each in operands]
-    places = align([each.axes for each in axes if isinstance(each, Tensor)]).places[operands.index(Ref(number))]
-    mine, whole = types[number], types[add.number]
-    if not isinstance(mine, Tensor) or not isinstance(whole, Tensor) or len(whole.axes) != len(mine.axes):
-        return None
-    return found if places == tuple(range(len(mine.axes))) else None

@@ -1,8 +1,8 @@
 """What a contraction is, whichever primitive says it: labels of both operands' axes, and which of them are I, J and K.
 
-A label in both operands and in the result is an outer axis; one that isn't in the result is summed. I is operand 0's last
-axis that the result has alone, J operand 1's; K are the summed axes, row-major in operand 0's order, those of operand 1
-alone behind them. Called by `contract`.
+A label in both operands and in the result is an outer axis; one that isn't in the result is summed. I is operand 0's
+last axis that the result has alone, J operand 1's; K are the summed axes, row-major in operand 0's order, those of
+operand 1 alone behind them. Called by `contract`.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 
-from presk.core.nodes import Let, Ref
+from presk.core.nodes import Let
 from presk.kernel.lower.index import Position, at
 from presk.kernel.lower.task import Task
 from presk.kernel.nodes import Expression
 from presk.primitives.attributes import take_names
-from presk.primitives.contractions import own_labels
 from presk.shapes.align import align
 
 Labels = tuple[int, ...]
@@ -110,7 +109,11 @@ def _ein(task: Task, let: Let) -> tuple[Labels, Labels, Labels]:
     (out,) = take_names(attributes, "out")
     left, right = take_names(attributes, "labels")
     number = {name: at for at, name in enumerate(dict.fromkeys((*left, *right)))}
-    return tuple(number[each] for each in left), tuple(number[each] for each in right), tuple(number[each] for each in out)
+    return (
+        tuple(number[each] for each in left),
+        tuple(number[each] for each in right),
+        tuple(number[each] for each in out),
+    )
 
 
 LABELS: dict[str, Callable[[Task, Let], tuple[Labels, Labels, Labels]]] = {"dot": _dot, "matmul": _matmul, "ein": _ein}

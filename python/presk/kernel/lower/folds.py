@@ -1,8 +1,8 @@
 """Folds: a row to one value, element by element in increasing index.
 
-Each is told when its loops begin, at every element, and when they have ended. A sum may be interleaved: element i goes to
-partial sum i mod p, and the partials are added in increasing order at the end. NaN is above +∞ to argmax and argmin;
-max and min give NaN where there is one. Called by `passes`, made by `rows`.
+Each is told when its loops begin, at every element, and when they have ended. A sum may be interleaved: element i goes
+to partial sum i mod p, and the partials are added in increasing order at the end. NaN is above +∞ to argmax and
+argmin; max and min give NaN where there is one. Called by `passes`, made by `rows`.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from presk.kernel.nodes import (
     Access,
     Axis,
     Binary,
+    BinaryOperator,
     BufferType,
     Call,
     Constant,
@@ -27,9 +28,16 @@ from presk.kernel.nodes import (
     Integer,
     Load,
     Truth,
-    Unary,
     Variable,
 )
+
+BETTER: dict[tuple[bool, bool], BinaryOperator] = {
+    (True, True): ">=",
+    (True, False): ">",
+    (False, True): "<=",
+    (False, False): "<",
+}
+"""How an element compares that takes the place of what was found, for the largest or not, the last or not."""
 
 Term = Callable[[], Expression]
 """Writes the element that is at hand."""
@@ -194,7 +202,7 @@ class PositionOfExtreme(Fold):
 
     def is_better(self, element: Expression) -> Expression:
         """Whether the element takes the place of what was found."""
-        compared: Expression = Binary((">" if self.is_max else "<") + ("=" if self.is_last else ""), element, self.found)  # type: ignore[arg-type]
+        compared: Expression = Binary(BETTER[self.is_max, self.is_last], element, self.found)
         if self.is_max:
             rises = _is_nan(element) if self.is_last else Binary("and", _is_nan(element), _is_number(self.found))
         else:
@@ -232,8 +240,3 @@ def _is_nan(value: Expression) -> Expression:
 
 def _is_number(value: Expression) -> Expression:
     return Binary("==", value, value)
-
-
-def negation(value: Expression) -> Expression:
-    """not"""
-    return Truth(not value.value) if isinstance(value, Truth) else Unary("not", value)

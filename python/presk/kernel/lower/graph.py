@@ -18,8 +18,9 @@ from presk.kernel.nodes import Expression
 class Node:
     """A value of the nest, of kind `real`, `nat` or `bool`, at O or (`inner`) at O + I.
 
-    `needs` are the nodes it reads, one entry for each time. A point has `compute`, which writes it from their values; a
-    fold has `fold` and the inner loops in the order it runs along them. `dear`: computing it costs more than keeping it.
+    `needs` are the nodes it reads, one entry for each time. A point has `compute`, which writes it from their values;
+    a fold has `fold` and the inner loops in the order it runs along them. `dear`: computing it costs more than keeping
+    it.
     """
 
     kind: str

@@ -54,7 +54,7 @@ def blocked(block: Expression, width: int, offset: Expression) -> Expression:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where an element stands along one axis: digits, outermost first, each with its size; none for an axis of size 1."""
+    """Where an element stands along one axis: digits, outermost first, each with its size; an axis of size 1 has none."""
 
     digits: tuple[tuple[Expression, int], ...]
 

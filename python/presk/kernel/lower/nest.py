@@ -7,13 +7,12 @@ that is read only where the root is stored may give it its buffer. Called by `ta
 
 from __future__ import annotations
 
-from math import prod
-
 from presk.core.groups import Member
 from presk.core.links import reduced_axes
 from presk.core.nodes import Ref
 from presk.core.roles import ROLES, Role
 from presk.kernel.lower import rows
+from presk.kernel.lower.choices import check_nest, no_accumulation, split
 from presk.kernel.lower.code import Code
 from presk.kernel.lower.members import Members, Row
 from presk.kernel.lower.passes import Passes, Stored
@@ -21,11 +20,11 @@ from presk.kernel.lower.points import RULES
 from presk.kernel.lower.reader import Reader
 from presk.kernel.lower.reals import Unhonoured
 from presk.kernel.lower.sharing import in_place
-from presk.kernel.lower.choices import check_nest, no_accumulation, split
 from presk.kernel.lower.task import Task
 from presk.kernel.lowered import Lowered
 from presk.kernel.nodes import Axis, Expression
 from presk.shapes import types
+from presk.text.diagnostics import InternalError
 
 
 def lower_nest(task: Task) -> Lowered:
@@ -67,13 +66,15 @@ def _node(members: Members, member: Member) -> int:
 
 
 def _axes(task: Task) -> list[Axis]:
-    """The nest's loops, a leaf's run of axes being one of all its elements."""
-    found: list[Axis] = []
-    for axis in (*task.group.outer, *task.group.inner):
-        if isinstance(axis, types.Axis):
-            found.append(Axis(axis.name, axis.size.whole or 0))
-        else:
-            found.append(Axis(None, prod(task.leaf or ())))
+    """The nest's loops. A map's body is lowered for leaves of known sizes."""
+    loops = (*task.group.outer, *task.group.inner)
+    found = [
+        Axis(axis.name, axis.size.whole)
+        for axis in loops
+        if isinstance(axis, types.Axis) and axis.size.whole is not None
+    ]
+    if len(found) < len(loops):
+        raise InternalError(f"a loop of {task.site} has no known size")
     return found
 
 
@@ -81,4 +82,3 @@ def _held(members: Members, ref: Ref) -> Expression | None:
     """The value of a member, which is the nest's own."""
     node = None if ref.path else members.of.get(ref.number)
     return None if node is None else members.value(node)
-

@@ -1,7 +1,7 @@
 """What a contraction's loops read and store: its operands' elements, its sums, and the epilogue joined to the store.
 
-An index for each label is turned into one for each axis here, so that `tiles` knows loops alone. Called by `tiles`, made by
-`contract`.
+An index for each label is turned into one for each axis here, so that `tiles` knows loops alone. Called by `tiles`,
+made by `contract`.
 """
 
 from __future__ import annotations

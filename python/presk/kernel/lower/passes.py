@@ -41,7 +41,7 @@ class Pass:
 
 
 class Passes:
-    """The writing of one graph. `loops` are counters and sizes of all loops, the first `outer` of them around the row."""
+    """The writing of one graph, with a counter and an axis for each loop, the first `outer` of them around the row."""
 
     def __init__(
         self, code: Code, graph: Graph, counters: Sequence[Variable], axes: Sequence[Axis], outer: int

@@ -128,9 +128,7 @@ def _logsumexp(row: Row) -> int:
     of = _Exponentials(row, 1)
     origin = of.origin()
     logarithm = of.log_sum(origin)
-    return row.outer(
-        (origin, logarithm), lambda: of.reals.binary("+", row.value(origin), row.value(logarithm))
-    )
+    return row.outer((origin, logarithm), lambda: of.reals.binary("+", row.value(origin), row.value(logarithm)))
 
 
 def _cross_entropy(row: Row) -> int:

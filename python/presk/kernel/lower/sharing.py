@@ -1,7 +1,8 @@
 """Outputs that may take an input's buffer: where the input is read only where the output is about to be stored.
 
-The rule is the verifier's (E9205), seen from the side that makes kernels: every load of the input stands in the block of
-the kernel's one store to the output, in front of it or in it, at the store's index. Called by rules that make kernels.
+The rule is the verifier's (E9205), seen from the side that makes kernels: every load of the input stands in the block
+of the kernel's one store to the output, in front of it or in it, at the store's index. Called by rules that make
+kernels.
 """
 
 from __future__ import annotations

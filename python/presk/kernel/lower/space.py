@@ -1,8 +1,9 @@
 """The layout space of a contraction: the default point, and the point a plan states, checked.
 
-Every point gives the same bits, so all that is refused here is what can't be had (E7002: condition 2, a value that isn't
-in the space; 3, a spill between blocks of K where the sum isn't stored as it is accumulated; 4, lanes along an axis on
-which operand 1 isn't contiguous; 7, a layout under another accumulation than the default). Called by `contract`.
+Every point gives the same bits, so all that is refused here is what can't be had (E7002: condition 2, a value that
+isn't in the space; 3, a spill between blocks of K where the sum isn't stored as it is accumulated; 4, lanes along an
+axis on which operand 1 isn't contiguous; 7, a layout under another accumulation than the default). Called by
+`contract`.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from presk.kernel.lower import points, rows
+from presk.kernel.lower import gathers, joins, points, rows, running, sorting
 from presk.kernel.lower.contract import lower_contraction
 from presk.kernel.lower.contraction import LABELS
 from presk.kernel.lower.nest import lower_nest
@@ -20,6 +20,19 @@ Rule = Callable[[Task], Lowered]
 RULES: dict[str, Rule] = {
     **dict.fromkeys((*points.RULES, *rows.RULES), lower_nest),
     **dict.fromkeys(LABELS, lower_contraction),
+    **dict.fromkeys(("embed", "take"), gathers.lower_take),
+    "gather": gathers.lower_gather,
+    "scatter_add": gathers.lower_scatter_add,
+    "concat": joins.lower_concat,
+    "stack": joins.lower_stack,
+    "unstack": joins.lower_unstack,
+    "pad": joins.lower_pad,
+    "update_index": joins.lower_update_index,
+    "update_slice": joins.lower_update_slice,
+    "cumsum": running.lower_cumsum,
+    "total": running.lower_total,
+    "sort": sorting.lower_sort,
+    "top_k": sorting.lower_top_k,
 }
 """By the primitive's name."""
 

@@ -1,28 +1,25 @@
 """One group to be lowered: its lets and types, how what it reads is held, and what the realization and plan say of it.
 
-A `Task` answers what every rule asks: which element a tensor is read and stored in, which attributes a let has. In the
-body of a map a leaf's run of axes stands in the types as one axis of the leaf's size. Called by the modules of this
-folder.
+A `Task` answers what every rule asks: which element a tensor is read and stored in, which attributes a let has. Called
+by the modules of this folder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import prod
 
 from presk.core.groups import Group
 from presk.core.nodes import Apply, Let, Operand, Ref
 from presk.core.operands import ref_of
-from presk.core.typing import LEAF, operand_type
+from presk.core.typing import operand_type
 from presk.kernel import limits
 from presk.kernel.lower.refusal import refusal
 from presk.kernel.lowered import Layout, SiteChoice
 from presk.kernel.nodes import Arithmetic, Axis, BufferType, Element, ElementKind
 from presk.primitives.table import Attribute
 from presk.shapes import types
-from presk.shapes.poly import number
-from presk.shapes.types import Tensor, Type, leaves, substitute
+from presk.shapes.types import Tensor, Type, leaves
 from presk.text.diagnostics import InternalError, PreskError, fail
 
 STORAGES: dict[str, ElementKind] = {"f64": "f64", "f32": "f32", "bf16": "bf16"}
@@ -39,9 +36,8 @@ WIDTH = {"bf16": 16, "f32": 32, "f64": 64}
 class Task:
     """A group of `function`, at the element types `elements` of what it reads.
 
-    `types` and `lets` are of all numbers in the function; `leaf` is the shape of the leaf a map's body is lowered for,
-    a run of axes standing there as one of all its elements. `following` is the group of the add that may join a
-    contraction's store.
+    `lets` are those of the body, `types` of all numbers in the function. `following` is the group of the add that may
+    join a contraction's store.
     """
 
     function: str
@@ -51,7 +47,6 @@ class Task:
     elements: Mapping[Ref, Element]
     choice: SiteChoice
     layout: Layout
-    leaf: tuple[int, ...] | None = None
     following: Group | None = None
     following_choice: SiteChoice | None = None
 
@@ -132,8 +127,7 @@ class Task:
 
     def real_element(self, tensor: Tensor) -> Element:
         """The storage; of a single number the arithmetic type."""
-        is_single = not tensor.axes or self.leaf == ()
-        return Element(self.interior if is_single else STORAGES[self.choice.storage])
+        return Element(STORAGES[self.choice.storage] if tensor.axes else self.interior)
 
     def inputs(self, operands: tuple[Operand, ...]) -> list[tuple[Ref, BufferType]]:
         """What operands read from memory: of a value computed at the element, what that reads."""
@@ -191,9 +185,3 @@ def plain_element(tensor: Tensor) -> Element:
         message = f"nats below {bound} are beyond what kernels hold; the largest bound is {limits.BOUND}"
         raise fail("E9206", message, hint="`real` arithmetic has no such bound")
     return Element("i64", bound=max(bound, 1))
-
-
-def at_leaf(known: Mapping[int, Type], leaf: tuple[int, ...]) -> dict[int, Type]:
-    """Types in the body of a map for a leaf of this shape: its run of axes as one."""
-    runs = {LEAF.label: (types.Axis(None, number(prod(leaf))),)}
-    return {at: substitute(each, {}, runs) for at, each in known.items()}

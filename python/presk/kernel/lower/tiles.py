@@ -1,13 +1,14 @@
 """A contraction's loops at a point of its layout space.
 
-Whatever the point, each element of the result adds its terms in increasing k, from 0. Block loops go over full tiles of
-I and J and full blocks of K, and what is left of each has statements of its own, with narrower tiles. A tile's sums are
-variables; where blocks of K enclose tiles they are stored after a block and loaded before the next. Called by `contract`.
+Whatever the point, each element of the result adds its terms in increasing k, from 0. Block loops go over full tiles
+of I and J and full blocks of K, and what is left of each has statements of its own, with narrower tiles. A tile's sums
+are variables; where blocks of K enclose tiles they are stored after a block and loaded before the next. Called by
+`contract`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from math import prod
@@ -105,7 +106,7 @@ class Tiles:
                 yield Chosen(segment, counter)
 
     @contextmanager
-    def leading_loops(self) -> Iterator[None]:
+    def leading_loops(self) -> Generator[None]:
         """Loops over the summed axes but the last."""
         with self.code.loops([self.contraction.sizes[label] for label in self.leading], self.leads):
             self.place |= dict(zip(self.leading, self.leads, strict=True))
@@ -149,11 +150,8 @@ class Tiles:
 
     def at(self, row: Expression, column: Expression) -> Place:
         """The place of an element of the result."""
-        place = dict(self.place)
-        for label, index in ((self.i, row), (self.j, column)):
-            if label is not None:
-                place[label] = index
-        return place
+        own = ((self.i, row), (self.j, column))
+        return self.place | {label: index for label, index in own if label is not None}
 
     def run(
         self,
@@ -192,7 +190,9 @@ class Tiles:
 
     # Between blocks of K
 
-    def reload(self, block: Chosen, cells: Sequence[tuple[Expression, Expression, int]], sums: Sequence[Variable]) -> None:
+    def reload(
+        self, block: Chosen, cells: Sequence[tuple[Expression, Expression, int]], sums: Sequence[Variable]
+    ) -> None:
         """The sums of the blocks before, if there were any."""
         before = self.number_of(block)
         is_rest = block.counter is None and len(self.segments["K"]) > 1
@@ -202,7 +202,9 @@ class Tiles:
             for variable, (row, column, width) in zip(sums, cells, strict=True):
                 self.code.assign(variable, self.operands.sum(self.at(row, column), width > 1))
 
-    def spill(self, block: Chosen, cells: Sequence[tuple[Expression, Expression, int]], sums: Sequence[Variable]) -> None:
+    def spill(
+        self, block: Chosen, cells: Sequence[tuple[Expression, Expression, int]], sums: Sequence[Variable]
+    ) -> None:
         """Stores the sums; the epilogue joins in the last block."""
         if self.operands.has_epilogue and block.segment == self.segments["K"][-1]:
             last = prod(self.contraction.sizes[label] for label in self.leading) * (block.segment.blocks or 1) - 1
@@ -247,14 +249,16 @@ class RowWise:
                 place |= dict(zip(k, self.inside, strict=True))
                 left = self.code.shared("real", self.operands.left(place))
                 with self.row(place) as at:
-                    grown = self.operands.grown(self.operands.sum(at, False), left, self.operands.right(at, False), False)
+                    grown = self.operands.grown(
+                        self.operands.sum(at, False), left, self.operands.right(at, False), False
+                    )
                     self.operands.store(at, grown, False)
             if self.operands.has_epilogue:
                 with self.row(place) as at:
                     self.operands.store(at, self.operands.finished(at, self.operands.sum(at, False), False), False)
 
     @contextmanager
-    def row(self, place: Place) -> Iterator[Place]:
+    def row(self, place: Place) -> Generator[Place]:
         """The loop over a row of the result."""
         if self.contraction.j is None:
             yield place
@@ -274,11 +278,11 @@ def write_interleaved(code: Code, operands: Operands, contraction: Contraction, 
         }
         sums.start(code)
         for segment in segments(terms, sums.count):
-            with code.loop(segment.blocks) if segment.blocks is not None else nullcontext() as block:
-                with code.loop(segment.width) as partial:
-                    index = times(block, sums.count) if block is not None else Integer(segment.start)
-                    parts = cut(at(plus(index, partial), terms), sizes)
-                    place |= {label: part.index for label, part in zip(contraction.k, parts, strict=True)}
-                    old = sums.load(partial)
-                    sums.store(code, partial, operands.grown(old, operands.left(place), operands.right(place, False), False))
+            blocks = code.loop(segment.blocks) if segment.blocks is not None else nullcontext()
+            with blocks as block, code.loop(segment.width) as partial:
+                index = times(block, sums.count) if block is not None else Integer(segment.start)
+                parts = cut(at(plus(index, partial), terms), sizes)
+                place |= {label: part.index for label, part in zip(contraction.k, parts, strict=True)}
+                left, right = operands.left(place), operands.right(place, False)
+                sums.store(code, partial, operands.grown(sums.load(partial), left, right, False))
         operands.store(place, operands.finished(place, sums.finish(code), False), False)
