@@ -47,13 +47,16 @@ class CompiledFunction:
 
 
 class CompiledProgram:
-    """An entry with all it calls, ready to be evaluated any number of times."""
+    """An entry with all it calls, ready to be evaluated any number of times.
 
-    def __init__(self, program: nodes.Program) -> None:
+    `watched`: every primitive's value is shown to the run's `watch`. Kept apart, for the others pay nothing for it.
+    """
+
+    def __init__(self, program: nodes.Program, watched: bool = False) -> None:
         self.program = program
         self.functions: dict[str, CompiledFunction] = {}
         for function in program.functions:
-            self.functions[function.name] = FunctionCompiler(function, self.functions).compile()
+            self.functions[function.name] = FunctionCompiler(function, self.functions, watched).compile()
 
     @property
     def entry(self) -> CompiledFunction:
@@ -64,9 +67,10 @@ class CompiledProgram:
 class FunctionCompiler:
     """Compiles one function. `types` holds the types of what has been numbered so far; runs of a map are replaced."""
 
-    def __init__(self, function: nodes.Function, known: Mapping[str, CompiledFunction]) -> None:
+    def __init__(self, function: nodes.Function, known: Mapping[str, CompiledFunction], watched: bool = False) -> None:
         self.function = function
         self.known = known
+        self.watched = watched
         self.types: dict[int, Type] = {}
         self.runs: dict[str, Shape] = {}
         self.size = 0
@@ -142,6 +146,8 @@ class FunctionCompiler:
         operands = tuple(self.type_of(operand) for operand in value.operands)
         compute = planner(Task(site, operands, dict(value.attributes), self.bound(let.type)))
         readers = tuple(self.reader(operand) for operand in value.operands)
+        if self.watched:
+            return watching(site, lambda frame: compute(frame, *[read(frame) for read in readers]))
         match readers:
             case (one,):
                 return lambda frame: compute(frame, one(frame))
@@ -191,6 +197,17 @@ class FunctionCompiler:
                 if not isinstance(nats, Tensor):
                     raise InternalError("only nats are injected")
                 return Tensor("real", nats.axes)
+
+
+def watching(site: Site, compute: Read) -> Read:
+    """The value that the run's watch makes of a let's."""
+
+    def read(frame: Frame) -> Value:
+        watch = frame.run.watch
+        value = compute(frame)
+        return value if watch is None else watch(frame.run, site, value)
+
+    return read
 
 
 def _unbuilt(frame: Frame) -> Value:

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeAlias
 
 from flint import arb
 
 from presk.exact.constants import ball_of_constant
-from presk.exact.elements import Element, Terms, Tracked
+from presk.exact.elements import Element, Site, Terms, Tracked
 from presk.exact.reals import Reals
 from presk.shapes.constants import Constant
+
+Watch: TypeAlias = Callable[["Run", Site, Any], Any]
+"""Looks at the value of a primitive's let as it is computed, and gives the value that is used: the same, or another."""
 
 
 class Run:
     """One evaluation of an entry at one precision.
 
     `certify`: radii are kept and decisions taken on balls. `terms`: expressions are tracked, to find identical ones.
-    `seed`, `step`, `row_offset`: what draws depend on beside their place. `training`: dropout drops.
+    `seed`, `step`, `row_offset`: what draws depend on beside their place. `training`: dropout drops. `watch` sees every
+    primitive's value, in the order of evaluation.
     """
 
-    __slots__ = ("_constants", "bits", "certify", "row_offset", "seed", "step", "terms", "training")
+    __slots__ = ("_constants", "bits", "certify", "row_offset", "seed", "step", "terms", "training", "watch")
 
     def __init__(
         self,
@@ -31,6 +36,7 @@ class Run:
         step: int = 0,
         row_offset: int = 0,
         training: bool = False,
+        watch: Watch | None = None,
     ) -> None:
         self.bits = bits
         self.certify = certify
@@ -39,6 +45,7 @@ class Run:
         self.step = step
         self.row_offset = row_offset
         self.training = training
+        self.watch = watch
         self._constants: dict[int, tuple[Constant, Reals]] = {}  # by identity: hashing one costs more than using it
 
     def reals(self, flat: list[Element], age: int = 1) -> Reals:

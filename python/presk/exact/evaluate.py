@@ -17,7 +17,7 @@ from flint import arb
 
 from presk.core.nodes import Program
 from presk.exact.compile import CompiledProgram
-from presk.exact.context import Run
+from presk.exact.context import Run, Watch
 from presk.exact.elements import Depends, Tracked, Undefined
 from presk.exact.loops import is_tuple
 from presk.exact.precision import LARGEST_BITS, working
@@ -37,7 +37,7 @@ DOUBLINGS = 4
 PROGRAMS_KEPT = 64
 """Compiled programs kept, the least recently used going first."""
 
-_compiled: OrderedDict[int, CompiledProgram] = OrderedDict()
+_compiled: OrderedDict[tuple[int, bool], CompiledProgram] = OrderedDict()
 _turn = Lock()
 
 
@@ -51,6 +51,7 @@ def evaluate(
     step: int = 0,
     row_offset: int = 0,
     training: bool = False,
+    watch: Watch | None = None,
 ) -> ExactTree:
     """The entry's value on `arguments`, one tree for each parameter.
 
@@ -59,7 +60,9 @@ def evaluate(
     `certify`. E6003 where a result depends on an undefined value, E6004 on a masked row that allows nothing, E6005
     where certifying can't decide, E6006 where a number leaves the range that can be held, E6012 for impossible `bits`.
     """
-    compiled = compile_program(program)
+    if watch is not None and certify:
+        raise InternalError("a certified evaluation can't be watched")
+    compiled = compile_program(program, watched=watch is not None)
     tracked = False
     doublings = 0
     while True:
@@ -71,6 +74,7 @@ def evaluate(
             step=step,
             row_offset=row_offset,
             training=training,
+            watch=watch,
         )
         with working(run.bits):
             try:
@@ -87,13 +91,14 @@ def evaluate(
             raise refusal(undefined, bits << doublings)
 
 
-def compile_program(program: Program) -> CompiledProgram:
+def compile_program(program: Program, *, watched: bool = False) -> CompiledProgram:
     """The program compiled; kept by the program's identity."""
+    key = (id(program), watched)
     with _turn:
-        found = _compiled.get(id(program))
+        found = _compiled.get(key)
         if found is None or found.program is not program:
-            found = _compiled[id(program)] = CompiledProgram(program)
-        _compiled.move_to_end(id(program))
+            found = _compiled[key] = CompiledProgram(program, watched)
+        _compiled.move_to_end(key)
         while len(_compiled) > PROGRAMS_KEPT:
             _compiled.popitem(last=False)
         return found
