@@ -23,10 +23,10 @@ NATIVE_USERS = {"draw", "run", "kernel"}
 OPTIONAL = {"tokenizers", "ziglang", "starlette", "uvicorn", "matplotlib", "onnx", "ray", "torch", "jax"}
 """Dependencies of the extras, and libraries whose arrays are taken where they are installed: imported when wanted."""
 
-AT_THE_EDGE = {"mpmath", "flint", "ml_dtypes", "safetensors"}
+AT_THE_EDGE = {"mpmath", "flint", "ml_dtypes", "safetensors", "jsonschema"}
 """Dependencies that take long to load, imported in a function where the API hands values over."""
 
-EDGE_LAYERS = {"run", "api"}
+EDGE_LAYERS = {"realization", "run", "api"}
 
 LAZY_LAYERS = {"cli"}
 """Layers whose functions may import whatever they use: `presk --help` loads none of it."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from presk.exact.values import ExactArray as ExactArray
     from presk.realization.model import Plan as Plan
     from presk.realization.model import Realization as Realization
+    from presk.realization.quantized import Quantized as Quantized
     from presk.text.diagnostics import Diagnostic as Diagnostic
     from presk.text.diagnostics import InternalError as InternalError
     from presk.text.diagnostics import PreskError as PreskError
@@ -38,6 +39,7 @@ _HOMES = {
     "Plan": "presk.realization.model",
     "PreskError": "presk.text.diagnostics",
     "Program": "presk.api.program",
+    "Quantized": "presk.realization.quantized",
     "Realization": "presk.realization.model",
     "compile": "presk.api.compiled",
     "load": "presk.api.program",

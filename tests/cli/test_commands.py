@@ -214,7 +214,7 @@ def test_an_option_that_cannot_apply_is_a_usage_error(presk: Run, program: Path,
         (("--backend", "kernel"), "E9001"),
         (("--backend", "gpu"), "E9002"),
         (("--realize", "f16"), "E7001"),
-        (("--plan", "@plan.json"), "E9003"),
+        (("--plan", "@plan.json"), "E8001"),
         (("--dim", "m=1"), "E4008"),
     ],
 )

@@ -18,6 +18,7 @@ from typing import Any, cast
 import numpy as np
 
 from presk.exact.values import ExactArray
+from presk.realization.quantized import Quantized
 from presk.run import trees
 from presk.text.diagnostics import PreskError, fail
 
@@ -59,7 +60,7 @@ def _leaf(name: str, leaf: Any) -> Any:
     kind = cast(type[Any], type(leaf))
     if issubclass(kind, np.ma.MaskedArray):
         raise fail("E6032", f"`{name}` is a masked array, whose mask presk would lose", hint="pass `array.filled(…)`")
-    if issubclass(kind, (np.ndarray, ExactArray)):
+    if issubclass(kind, (np.ndarray, ExactArray, Quantized)):
         return leaf
     if hasattr(leaf, "__dlpack__") and not issubclass(kind, np.generic):
         return _view(name, leaf)

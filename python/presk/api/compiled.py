@@ -188,16 +188,16 @@ def compile(
 ) -> Compiled:
     """An entry ready to be called.
 
-    `entry` is `program["f"]` or `"path.psk:f"`. `realize` names the machine numbers (`f64`, `f32`, `bf16`, `f64+fma`,
-    `f32+fma`) and `plan` the loops (`auto`, `default`); the exact reference reads neither: it computes with real
-    numbers, to `bits` bits, and under `certify` with proven radii. `backend` is `interp`, `kernel`, `native` or
-    `llvm`; without one the fastest there is, which a note on stderr names once. `dims` gives sizes that can't be read
-    off the arguments. `threads` is the number of workers (the reference has one); `training` turns dropout on. Raises
-    PreskError.
+    `entry` is `program["f"]` or `"path.psk:f"`. `realize` is the machine numbers: a Realization, `f64`, `f32`, `bf16`,
+    `f64+fma`, `f32+fma`, or `@FILE`; `plan` the loops: a Plan, `auto`, `default` or `@FILE`. The exact reference reads
+    neither: it computes with real numbers, to `bits` bits, and under `certify` with proven radii. `backend` is
+    `interp`, `kernel`, `native` or `llvm`; without one the fastest there is, which a note on stderr names once. `dims`
+    gives sizes that can't be read off the arguments. `threads` is the number of workers (the reference has one);
+    `training` turns dropout on. Raises PreskError.
     """
     settings = Settings(
-        read_realization(realize) if isinstance(realize, str) else realize,
-        read_plan(plan) if isinstance(plan, str) else plan,
+        realize if isinstance(realize, Realization) else read_realization(realize),
+        plan if isinstance(plan, Plan) else read_plan(plan),
         registry.fastest() if backend is None else backend,
         whole_number("bits", bits),
         certify,

@@ -82,9 +82,9 @@ ENTRY = click.option(
 _EXECUTION = (
     click.option("--backend", metavar="NAME", help="interp, kernel, native or llvm.  [default: the fastest there is]"),
     click.option(
-        "--realize", metavar="R", default="f32", show_default=True, help="f64, f32, bf16, f64+fma or f32+fma."
+        "--realize", metavar="R", default="f32", show_default=True, help="f64, f32, bf16, f64+fma, f32+fma or @FILE."
     ),
-    click.option("--plan", metavar="PLAN", default="auto", show_default=True, help="auto or default."),
+    click.option("--plan", metavar="PLAN", default="auto", show_default=True, help="auto, default or @FILE."),
     click.option(
         "--threads", type=click.IntRange(1, 4096), metavar="N", help="Workers.  [default: the cores there are]"
     ),

@@ -17,7 +17,7 @@ from presk.core.nodes import Program
 from presk.realization.model import Plan, Realization
 
 Value: TypeAlias = Any
-"""A tree (dicts and tuples) of NumPy arrays of f64, f32, bf16, i64 or bool, or of exact arrays."""
+"""A tree (dicts and tuples) of NumPy arrays of f64, f32, bf16, i64 or bool, of quantised or of exact arrays."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,16 @@
 """Trees of arrays in safetensors files: keys are dotted paths, the metadata says whose they are.
 
 The metadata holds `presk` (the version that wrote it), `order` (the paths in declaration order, as JSON; the format
-itself sorts) and whatever the caller adds, such as the hashes of program and realization. Files are read through the
-format's own library, which checks sizes and offsets before anything is trusted. Called by the Python API, the command
-line and whoever keeps checkpoints.
+itself sorts) and whatever the caller adds, such as the hashes of program and realization. A quantised array is stored
+as its integers, int4 two to a byte, and its scales under `.scale`; `quantized` in the metadata says of which type, axis
+and shape. Files are read through the format's own library, which checks sizes and offsets before anything is trusted.
+Called by the Python API, the command line and whoever keeps checkpoints.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -18,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from presk import __version__
+from presk.realization.quantized import Quantized, from_stored
 from presk.run import trees
-from presk.text.diagnostics import did_you_mean, fail
+from presk.text.diagnostics import PreskError, did_you_mean, fail
 from presk.text.files import reason, replacing, shown, unreadable
 
 Array = NDArray[Any]
@@ -29,6 +31,9 @@ STORED = frozenset({"float64", "float32", "bfloat16", "float16", "int64", "int32
 
 TRANSPOSED = ".T"
 """Behind a name of the file: its last two axes change places."""
+
+SCALE = ".scale"
+"""Behind the name of a quantised array: its scales."""
 
 EACH = "{}"
 """In a name of the file: 0, 1, 2 … as far as there are any, stacked along a new leading axis."""
@@ -47,9 +52,17 @@ def write(path: str | Path, tree: object, metadata: Mapping[str, str] | None = N
     from safetensors import SafetensorError, TensorSpec, serialize_file
 
     arrays: dict[str, Array] = {}
+    quantized: dict[str, object] = {}
     for names, leaf in trees.leaves(tree):
-        arrays[_key(names)] = _storable(_key(names), leaf)
+        name = _key(names)
+        if isinstance(leaf, Quantized):
+            arrays |= {name: leaf.stored(), name + SCALE: np.ascontiguousarray(leaf.scale)}
+            quantized[name] = {"type": leaf.type, "axis": leaf.axis, "shape": list(leaf.shape)}
+        else:
+            arrays[name] = _storable(name, leaf)
     header = {"presk": __version__, "order": json.dumps(list(arrays)), **(metadata or {})}
+    if quantized:
+        header["quantized"] = json.dumps(quantized)
     specs = {
         name: TensorSpec(dtype=array.dtype.name, shape=array.shape, data_ptr=array.ctypes.data, data_len=array.nbytes)
         for name, array in arrays.items()
@@ -80,7 +93,8 @@ def read(path: str | Path) -> TensorFile:
 
 
 def read_tree(path: str | Path, names: Mapping[str, str] | None = None) -> Any:
-    """The tree a file holds. With `names`, only what they name is taken: `{"head.w": "lm_head.weight.T"}`.
+    """The tree a file holds, quantised arrays as such. With `names`, only what they name is taken, as it is stored:
+    `{"head.w": "lm_head.weight.T"}`.
 
     A value of `names` is a name of the file; `.T` behind it swaps the last two axes, and `{}` in it stands for
     0, 1, 2 …, whose arrays are stacked along a new leading axis. Errors as for `read`; E8004 lists the names the file
@@ -88,12 +102,41 @@ def read_tree(path: str | Path, names: Mapping[str, str] | None = None) -> Any:
     """
     file = read(path)
     if names is None:
-        return trees.grow((tuple(name.split(".")), array) for name, array in file.arrays.items())
+        return trees.grow((tuple(name.split(".")), leaf) for name, leaf in _leaves(path, file))
     missing = [wanted for wanted in names.values() if not _sources(wanted, file.arrays)]
     if missing:
         hint = did_you_mean(missing[0].removesuffix(TRANSPOSED), file.arrays)
         raise fail("E8004", f"`{shown(path)}` has no {', '.join(f'`{name}`' for name in missing)}", hint=hint)
     return trees.grow((tuple(name.split(".")), _taken(wanted, file.arrays)) for name, wanted in names.items())
+
+
+def _leaves(path: str | Path, file: TensorFile) -> Iterator[tuple[str, Array | Quantized]]:
+    """The file's arrays by name, integers joined with their scales. E8003 where the metadata isn't true of them."""
+    described = _described(file.metadata)
+    scales = {name + SCALE for name in described}
+    missing = next((name for name in (*described, *scales) if name not in file.arrays), None)
+    if missing is not None:
+        raise fail("E8003", f"`{shown(path)}` says that arrays are quantised, and lacks `{shown(missing)}`")
+    for name, array in file.arrays.items():
+        if name in described:
+            try:
+                yield name, from_stored(array, described[name][0], file.arrays[name + SCALE], described[name][1])
+            except PreskError as error:
+                message = f"`{name}` of `{shown(path)}` isn't the quantised array the file says"
+                raise fail("E8003", f"{message}: {error.diagnostics[0].message}") from error
+        elif name not in scales:
+            yield name, array
+
+
+def _described(metadata: Mapping[str, str]) -> dict[str, tuple[tuple[int, ...], int]]:
+    """The quantised arrays' shapes and axes by name; none where the metadata doesn't say it in this form."""
+    try:
+        said = json.loads(metadata.get("quantized", "{}"))
+        return {
+            str(name): (tuple(int(size) for size in each["shape"]), int(each["axis"])) for name, each in said.items()
+        }
+    except (ValueError, RecursionError, AttributeError, KeyError, TypeError, OverflowError):
+        return {}
 
 
 def _key(names: trees.Path) -> str:

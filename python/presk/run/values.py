@@ -1,9 +1,9 @@
 """What a call is given, held against its parameters' types: the Values of the seam.
 
 `accept` makes of arrays, nested lists and numbers a tree of exactly the type's fields whose leaves are C-contiguous
-arrays of the parameter's shape: f64, f32 or bf16 as they were given, int64 and bool, or ExactArray where exact numbers
-were given. Nothing is rounded here. Every backend takes its inputs through this; the reference also refuses what isn't
-a real number (`finite`). What is refused says which axis, which position and which value.
+arrays of the parameter's shape: f64, f32 or bf16 as they were given, int64 and bool, or ExactArray and Quantized where
+these were given. Nothing is rounded here. Every backend takes its inputs through this; the reference also refuses what
+isn't a real number (`finite`). What is refused says which axis, which position and which value.
 
 Floats are read in place where they can be; nats are copied and then checked, so that a caller who writes into an array
 during the call gets unspecified numbers and never an index out of range.
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from presk.exact.layouts import position_text
 from presk.exact.values import ExactArray
+from presk.realization.quantized import Quantized
 from presk.shapes.types import Axis, Stacked, Tensor, TupleOf, Type, fields_of, show
 from presk.text.diagnostics import PreskError, did_you_mean, fail
 
@@ -38,6 +39,8 @@ LARGEST_LISTED = 6
 
 def accept(name: str, of: Type, value: object, *, finite: bool = False) -> Any:
     """The Value of the bound type `of` that `value` stands for; `name` is the parameter's.
+
+    A quantised array stays one; with `finite` it is the f32 numbers it stands for.
 
     E6030 for a tree with other fields, E6001 for a leaf of another shape or kind, E6002 for a nat that isn't below its
     bound, and with `finite` E6007 for NaN or an infinity.
@@ -94,6 +97,8 @@ class _Leaf:
         """The leaf as it crosses the seam."""
         if isinstance(value, ExactArray):
             return self.exact(value)
+        if isinstance(value, Quantized):
+            return self.quantized(value)
         if isinstance(value, (Mapping, tuple)):
             raise fail("E6030", f"`{self.name}` is {show(self.of)}, and was given as a tree")
         array = self.array(value)
@@ -122,6 +127,13 @@ class _Leaf:
             raise self.refused("exact reals")
         self.require_shape(value.shape)
         return value
+
+    def quantized(self, value: Quantized) -> Any:
+        """Integers with scales, as they are."""
+        if self.of.kind != "real":
+            raise self.refused("quantised reals")
+        self.require_shape(value.shape)
+        return self.reals(value.values()) if self.finite else value
 
     def require_shape(self, shape: tuple[int, ...]) -> None:
         """E6001 where the shape isn't the type's, naming the first axis that differs."""

@@ -1,8 +1,8 @@
 """Reading and replacing files: one place where an operating system's refusal becomes a diagnostic.
 
 A file that is written is written whole or not at all: into a temporary name beside it, synced, then renamed over it, so
-that an interrupt or a full disk leaves what was there. Called by the tensor files, the command line, and whoever keeps
-checkpoints, and by realizations and plans.
+that an interrupt or a full disk leaves what was there. Called by the tensor files, the command line, realizations and
+plans, and whoever keeps checkpoints.
 """
 
 from __future__ import annotations

@@ -274,9 +274,9 @@ def test_the_default_is_the_fastest_and_said_once(
     [
         ({"backend": "gpu"}, "E9002"),
         ({"realize": "f16"}, "E7001"),
-        ({"realize": "@r.json"}, "E9003"),
+        ({"realize": "@r.json"}, "E8001"),
         ({"plan": "fast"}, "E7001"),
-        ({"plan": "@p.json"}, "E9003"),
+        ({"plan": "@p.json"}, "E8001"),
         ({"bits": 1}, "E6012"),
         ({"bits": 10**9}, "E6012"),
         ({"bits": "many"}, "E6034"),

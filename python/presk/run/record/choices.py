@@ -1,11 +1,19 @@
-"""A realization and a plan as the recorder asks them: what each site, nest and parameter is."""
+"""A realization and a plan as the recorder asks them: what each site, nest and parameter is.
+
+Keys are resolved once against the entry's Core (`realization.resolve`); what the recorder then asks are look-ups.
+Called by whoever records a schedule.
+"""
 
 from __future__ import annotations
 
-from presk.core.nodes import Let
-from presk.kernel.lowered import Layout, SiteChoice
-from presk.kernel.nodes import Element
+from collections.abc import Mapping
+from typing import Any
+
+from presk.core.nodes import Let, Program
+from presk.kernel.lowered import Layout, SiteChoice, Split
+from presk.kernel.nodes import Element, ElementKind
 from presk.realization.model import Plan, Realization
+from presk.realization.resolve import LeafNumbers, SiteNumbers, resolve
 from presk.run.record.frame import Choices
 from presk.shapes.types import Tensor
 
@@ -14,20 +22,29 @@ ARITHMETIC = {"f64": "f64", "f32": "f32", "bf16": "f32"}
 
 FLOATS = {"f64": Element("f64"), "f32": Element("f32"), "bf16": Element("bf16")}
 
+INTEGERS: Mapping[str, ElementKind] = {"int8": "int8", "int4": "int4"}
+"""The types of quantised parameters."""
 
-def choices(realization: Realization, plan: Plan) -> Choices:
-    """What a realization and a plan say of an entry."""
-    choice = SiteChoice(realization.default, fma=realization.fma)
-    layout = Layout()
+
+def choices(realization: Realization, plan: Plan, program: Program) -> Choices:
+    """What a realization and a plan say of an entry's simplified Core.
+
+    Raises PreskError E7002 where they name what the entry hasn't, or were written for another one.
+    """
+    resolved = resolve(realization, plan, program)
+    sites = {place: _site(said, realization.fma) for place, said in resolved.sites.items()}
+    layouts = {place: _layout(said) for place, said in resolved.layouts.items()}
+    elements = {path: _resting(said) for path, said in resolved.parameters.items()}
+    other_sites, other_layouts = _site(resolved.others, realization.fma), Layout()
 
     def site(function: str, let: Let) -> SiteChoice:
-        return choice
+        return sites.get((function, let.number), other_sites)
 
     def nest(function: str, let: Let) -> Layout:
-        return layout
+        return layouts.get((function, let.number), other_layouts)
 
     def parameter(path: str, tensor: Tensor) -> tuple[Element, int]:
-        return resting(realization.default, tensor), 0
+        return elements.get(path) or (resting(realization.default, tensor), 0)
 
     return Choices(realization.name, realization.default, site, nest, parameter)
 
@@ -41,3 +58,23 @@ def resting(default: str, tensor: Tensor) -> Element:
             return Element("i64", None if tensor.bound is None else tensor.bound.whole)
         case _:
             return FLOATS[default if tensor.axes else ARITHMETIC[default]]
+
+
+def _site(said: SiteNumbers, fma: bool) -> SiteChoice:
+    return SiteChoice(said.storage, said.partials, fma, said.accumulate)
+
+
+def _layout(said: Mapping[str, Any]) -> Layout:
+    """A nest's choices, as its plan's JSON states them."""
+    stated = dict(said)
+    split = stated.get("split", "none")
+    if not isinstance(split, str):
+        stated["split"] = Split(split["depth"], split.get("workers"))
+    return Layout(**stated)
+
+
+def _resting(said: LeafNumbers) -> tuple[Element, int]:
+    """A parameter's element at rest, and how many of its leading axes are layers where it is quantised."""
+    if said.axis is None:
+        return FLOATS[said.type], 0
+    return Element(INTEGERS[said.type], scales=(said.axis, said.axis + 1)), said.leaf.layers

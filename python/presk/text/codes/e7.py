@@ -5,8 +5,30 @@ from presk.text.codes import Code
 CODES: dict[str, Code] = {
     "E7001": Code(
         "an unknown realization or plan, or a part of one",
-        "A realization is `f64`, `f32`, `bf16`, `f64+fma` or `f32+fma`, a plan `auto` or `default`. Nothing in either "
-        "is ever passed over: an unknown name, key, type or value is refused by its name.",
+        "A realization is `f64`, `f32`, `bf16`, `f64+fma`, `f32+fma` or the file `@FILE`, a plan `auto`, `default` or "
+        "`@FILE`. Files are JSON objects that follow the schemas presk ships with (docs/realizations.md). Nothing in "
+        "either is ever passed over: an unknown name, key, type or value is refused by its name, and so are a key that "
+        "stands twice, a site or parameter two things are said of, and what is no JSON.",
         "presk run examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --realize f16",
+    ),
+    "E7002": Code(
+        "a realization or plan that can't be run as stated",
+        "It follows its schema, and doesn't fit this entry or this machine. The message names the site and the "
+        "condition: 1, the site or parameter doesn't exist in the entry; 2, the choice isn't in that nest's space; 3, "
+        "sums stored between blocks of K need a storage of the accumulation's type; 4, lanes need operand 1 contiguous "
+        "along J; 5, a split's workers are the machine's count or half of it; 6, an epilogue's value has another "
+        "reader, or isn't an addition; 7, a layout assumes the default accumulation, and the realization states "
+        "another; 8, the loop to be split isn't parallel; 9, an accumulation or order the kernels can't honour; 10, it "
+        "was written for another entry, Core or realization. Nothing has been run then.",
+        "presk run examples/tutorial/03_attention.psk --entry scores --dim B=1 --dim T=4 --realize @r.json"
+        '    # {"storage": {"scores/%99": "bf16"}}',
+    ),
+    "E7003": Code(
+        "a quantised array that is none, or another one",
+        "A quantised array is integers of int8 (-127 to 127) or int4 (-7 to 7) with f32 scales, one for each index of "
+        "one axis within a layer: `presk.Quantized(q, scale, axis)`. Weights that are to be quantised must be finite "
+        "in f32. Where the realization quantises a parameter, an array that is quantised already must be of its type "
+        "and along its axis.",
+        "presk.Quantized(np.zeros((3, 2), np.int8), np.ones(3, np.float32), axis=1)    # axis 1 has 2 indices",
     ),
 }

@@ -16,10 +16,8 @@ CODES: dict[str, Code] = {
         "presk run examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --backend gpu",
     ),
     "E9003": Code(
-        "a stage or a file that no backend reads yet",
-        "`presk dump` prints what each pass makes; the stages after the groups come with the backends that make them. "
-        "Files of realizations and plans are read by those backends too, and refused until then rather than passed "
-        "over.",
+        "a stage that no pass makes yet",
+        "`presk dump` prints what each pass makes; the stages after the groups come with the backends that make them.",
         "presk dump examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --dim batch=4 --stage clif",
     ),
     "E9004": Code(
