@@ -1,7 +1,7 @@
 """A machine for schedules that computes with tokens: what an element is made of, in place of a number.
 
-The same steps give the same tokens in the outputs wherever the buffers lie, unless a buffer was overwritten while somebody
-still needed it. `run_recorded` gives every buffer memory of its own; `run_placed` uses the arena's offsets.
+The same steps give the same tokens in the outputs wherever the buffers lie, unless a buffer was overwritten while
+somebody still needed it. `run_recorded` gives every buffer memory of its own; `run_placed` uses the arena's offsets.
 """
 
 from __future__ import annotations
