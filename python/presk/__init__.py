@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from presk.api.program import Program as Program
     from presk.api.program import load as load
     from presk.api.program import loads as loads
+    from presk.choose.gap import Gap as Gap
     from presk.exact.values import ExactArray as ExactArray
     from presk.realization.model import Plan as Plan
     from presk.realization.model import Realization as Realization
@@ -35,6 +36,7 @@ _HOMES = {
     "Diagnostic": "presk.text.diagnostics",
     "Entry": "presk.api.program",
     "ExactArray": "presk.exact.values",
+    "Gap": "presk.choose.gap",
     "InternalError": "presk.text.diagnostics",
     "Plan": "presk.realization.model",
     "PreskError": "presk.text.diagnostics",

@@ -15,6 +15,8 @@ from typing import Any
 from presk.api.program import Entry, find_entry
 from presk.api.signature import DataParameter, whole_number
 from presk.api.specialize import KEPT, CacheInfo, Settings, Specialization, Specializer, default_value
+from presk.choose.contributions import Progress
+from presk.choose.gap import Gap, measure_gap
 from presk.core.nodes import Program as Core
 from presk.realization.model import Plan, Realization, read_plan, read_realization
 from presk.run import registry, trees
@@ -113,6 +115,44 @@ class Compiled:
             each.name: values[each.name] if each.name in values else self._made_up(each, kinds[each.name], seed)
             for each in self._signature.data
         }
+
+    def gap(
+        self,
+        /,
+        *args: Any,
+        bits: int | None = None,
+        certify: bool = True,
+        from_rounded: bool = False,
+        sites: bool = False,
+        seed: int = 0,
+        step: int = 0,
+        row_offset: int = 0,
+        progress: Progress | None = None,
+        **named: Any,
+    ) -> Gap:
+        """How far a call with these arguments is from the exact result: a `presk.Gap`.
+
+        The reference works at `bits` (those of `compile` where not given) with proof radii, or on midpoints without
+        `certify`. It reads the numbers given, so rounding inputs counts; `from_rounded` reads them as the realization
+        stores them. `sites` also measures what each site contributes, in one evaluation of the reference a site;
+        `progress` is told how many are done. Errors as for a call; E6003 to E6007 where the exact result isn't defined
+        or can't be certified, E9010 on the reference itself.
+        """
+        specializer = self._specializer
+        values, sizes, _ = specializer.enter(self.parameters, args, named)
+        specializer.require(values)
+        made, fitted = specializer.specialize(values, sizes)
+        draws = {"seed": seed, "step": step, "row_offset": row_offset}
+        return measure_gap(
+            specializer.backend,
+            specializer.call(made, fitted, draws),
+            bits=self.settings.bits if bits is None else whole_number("bits", bits),
+            certify=certify,
+            from_rounded=from_rounded,
+            sites=sites,
+            program_hash=self.entry.program.hash,
+            progress=progress,
+        )
 
     def cache_info(self) -> CacheInfo:
         """Hits, misses and number of the specializations kept."""

@@ -17,6 +17,7 @@ from presk.api.arrays import Give, incoming
 from presk.api.matching import Matched, fit, match
 from presk.api.program import Entry
 from presk.api.signature import EntrySignature
+from presk.choose.contributions import Call
 from presk.core.bind import bind
 from presk.core.nodes import Program as Core
 from presk.exact.constants import ball_of_constant
@@ -25,6 +26,7 @@ from presk.realization.model import Plan, Realization
 from presk.run import registry, trees
 from presk.run.backend import Entry as BoundEntry
 from presk.run.backend import Executable
+from presk.run.values import accept
 from presk.shapes.constants import Constant, Rational
 from presk.shapes.types import Type
 from presk.text.diagnostics import fail
@@ -148,6 +150,21 @@ class Specializer:
             dims=matched.dims,
             arguments=matched.types,
             training=self.settings.training,
+        )
+
+    def call(self, made: Specialization, values: Mapping[str, Any], draws: Mapping[str, int]) -> Call:
+        """One call of a specialization on these values, as something to be measured."""
+        parameters = made.core.entry.parameters
+        given = zip(parameters, self.complete(values), strict=True)
+        settings = self.settings
+        return Call(
+            BoundEntry(self.entry.name, made.core),
+            settings.realization,
+            settings.plan,
+            [accept(each.name or "", each.type, value) for each, value in given],
+            training=settings.training,
+            threads=settings.threads,
+            **draws,
         )
 
     def cache_info(self) -> CacheInfo:

@@ -70,7 +70,7 @@ class SiteGap:
 class Contributions:
     """The parts of a gap: of rounding the inputs (None where the reference reads them rounded), and of every site.
 
-    Sites are in falling order of their effect. `total` is the gap and `unexplained` what the parts don't add up to,
+    Sites are in falling order of their effect, those that lose numbers first. `total` is the gap and `unexplained` what the parts don't add up to,
     both over the results' largest magnitudes.
     """
 
@@ -148,7 +148,7 @@ def contributions(
         tell(done, len(to_do))
     primitives = _primitives(program)
     sites = [_site_gap(error, moves.get(place, []), primitives[place]) for place, error in errors.items()]
-    sites.sort(key=lambda each: -math.inf if each.effect is None else -each.effect)
+    sites.sort(key=lambda each: (not each.lost, -math.inf if each.effect is None else -each.effect))
     gap = _difference(result, meant)
     of_inputs = None if from_rounded else _difference(base, meant)
     parts = [*moves.values(), *([] if of_inputs is None else [of_inputs])]

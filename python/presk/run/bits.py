@@ -48,7 +48,8 @@ def hash_arrays(arrays: Mapping[str, Array]) -> str:
     for name, array in arrays.items():
         head = f"{name}\0{array.dtype.name}\0{','.join(map(str, array.shape))}\0".encode("utf-8", "surrogatepass")
         digest.update(len(head).to_bytes(4, "little") + head)
-        digest.update(np.ascontiguousarray(_canonical(array)).data.cast("B") if array.size else b"")
+        flat = np.ascontiguousarray(_canonical(array)).reshape(-1)
+        digest.update(flat.view(np.uint8).data if array.size else b"")  # bfloat16 has no buffer of its own
     return PREFIX + digest.hexdigest()
 
 

@@ -38,6 +38,12 @@ CODES: dict[str, Code] = {
         "process may run on, by its affinity and its container's quota. One thread and many give the same bits.",
         "PRESK_THREADS=all presk env",
     ),
+    "E9010": Code(
+        "the gap of the reference",
+        "A gap is how far a machine backend's result is from the exact one. The exact reference, `interp`, is what it is "
+        "measured from, and has none.",
+        "presk gap examples/norms/norms.psk --entry rms_norm --dim N=8 --dim batch=4 --backend interp",
+    ),
     "E9101": Code(
         "text that is no PSK-Core",
         "What `presk dump --stage core` prints reads back, and so does what a person writes in the same form: modules "
