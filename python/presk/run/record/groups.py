@@ -7,6 +7,7 @@ and `record.coalesce` chooses once it is known which buffers die.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -16,10 +17,10 @@ from presk.exact.constants import round_constant
 from presk.kernel.lower.lower import lower
 from presk.kernel.lowered import Buffered, Launch, Lowered, SiteChoice, Temporary
 from presk.kernel.nodes import BufferType, Element
-from presk.run.record import schedule
+from presk.run.record import quantised, schedule
 from presk.run.record.coalesce import Either, Saved
 from presk.run.record.frame import Frame
-from presk.run.record.handles import Handle, Held, Known, Round, Tree, component, shifted, volume
+from presk.run.record.handles import Handle, Held, Known, Round, Tree, component
 from presk.run.record.schedule import Convert, Divided, Fixed, SetCount, Splitting, View
 from presk.shapes import constants
 from presk.shapes.types import Tensor, TupleOf, Type
@@ -53,7 +54,7 @@ def launch_group(
 
     `storage` overrides the realization, for what is no site of the program.
     """
-    found = _reads(frame, group)
+    found = {ref: _readable(recorder, handle) for ref, handle in _reads(frame, group).items()}
     choice = _choice(recorder, frame, let, type_)
     if storage is not None and storage.kind in WIDTH:
         choice = SiteChoice(storage.kind)
@@ -84,10 +85,13 @@ def _reads(frame: Frame, group: Group) -> dict[Ref, Handle]:
 
 
 def held(recorder: Recorder, handle: Handle, tensor: Tensor) -> Held:
-    """The handle as elements somewhere: a constant or a counter becomes a one-element buffer."""
+    """The handle as elements of its own somewhere: a constant or a counter becomes a one-element buffer.
+
+    Of integers with scales these are the values.
+    """
     match handle:
         case Held():
-            return handle
+            return quantised.values(recorder, handle)
         case Known(_, kind):
             default = ARITHMETIC[recorder.choices.default]
             element = Element("f64" if default == "f64" else "f32") if kind == "real" else _index_element(tensor)
@@ -97,6 +101,10 @@ def held(recorder: Recorder, handle: Handle, tensor: Tensor) -> Held:
             return Held(_round(recorder, handle), element, tensor)
         case Tree():
             raise AssertionError("a tree is no tensor")
+
+
+def _readable(recorder: Recorder, handle: Handle) -> Handle:
+    return quantised.read(recorder, handle) if isinstance(handle, Held) else handle
 
 
 def _index_element(tensor: Tensor) -> Element:
@@ -211,7 +219,7 @@ class _Buffers:
                 return (_round(self.recorder, handle),)
             case Held(view, element, _, scales):
                 if scales is not None:
-                    return (view, scales)
+                    return (view, scales.view)
                 return (converted(self.recorder, view, element, wanted.element, _volume(wanted)),)
             case Tree():
                 raise AssertionError("a kernel reads tensors")
@@ -221,7 +229,7 @@ def converted(recorder: Recorder, view: View, element: Element, wanted: Element,
     """The elements in the type a kernel wants: as they are, or converted at its edge, once in each body."""
     if element.kind not in WIDTH or wanted.kind not in WIDTH or element.kind == wanted.kind:
         return view
-    key = (view, element, wanted)
+    key = (view, element, wanted, count)
     for known in reversed(recorder.converted):
         if key in known:
             return known[key]
@@ -244,7 +252,7 @@ def _known(recorder: Recorder, handle: Known, element: Element) -> View:
 
 def _round(recorder: Recorder, handle: Round) -> View:
     """A counter's number as one element, set where it is read first in this body."""
-    marker = (View(schedule.Name("c", -1 - handle.counter), handle.start), Element("i64"), Element("i64"))
+    marker = (View(schedule.Name("c", -1 - handle.counter), handle.start), Element("i64"), Element("i64"), 1)
     for known in reversed(recorder.converted):
         if marker in known:
             return known[marker]
@@ -268,11 +276,11 @@ def _view(recorder: Recorder, frame: Frame, body: Body, let: Let, group: Group) 
         assert isinstance(current.value, Apply), "a group's members are primitives"
         operand = current.value.operands[0]
         assert isinstance(operand, Ref), "a view is of something"
-        values[member.number] = _moved(value, current.value, value(operand), current.type)
+        values[member.number] = _moved(recorder, value, current.value, value(operand), current.type)
     return values[let.number]
 
 
-def _moved(value: object, apply: Apply, base: Handle, type_: Type) -> Handle:
+def _moved(recorder: Recorder, value: Callable[[Ref], Handle], apply: Apply, base: Handle, type_: Type) -> Handle:
     assert isinstance(base, Held), "a view is of elements"
     attributes = dict(apply.attributes)
     match apply.primitive:
@@ -281,28 +289,26 @@ def _moved(value: object, apply: Apply, base: Handle, type_: Type) -> Handle:
             parts: list[tuple[str, Handle]] = []
             for at, item in enumerate(type_.items):
                 assert isinstance(item, Tensor), "of tensors"
-                parts.append((str(at), replace(base, view=shifted(base.view, at * volume(item)), type=item)))
+                parts.append((str(at), quantised.stretch(recorder, base, at, (), item)))
             return Tree(tuple(parts))
         case "slice":
             assert isinstance(type_, Tensor) and isinstance(attributes["start"], int), "bound"
-            rest = volume(base.type) // max(base.type.sizes[0], 1)
-            return replace(base, view=shifted(base.view, attributes["start"] * rest), type=type_)
+            return quantised.stretch(recorder, base, attributes["start"], (), type_)
         case "index":
             assert isinstance(type_, Tensor), "a tensor"
-            return _indexed(value, apply, base, type_)
+            return _indexed(recorder, value, apply, base, type_)
         case _:
             assert isinstance(type_, Tensor), "a tensor"
-            return replace(base, type=type_)
+            return quantised.moved(recorder, apply, base, type_)
 
 
-def _indexed(value: object, apply: Apply, base: Held, type_: Tensor) -> Held:
+def _indexed(recorder: Recorder, value: Callable[[Ref], Handle], apply: Apply, base: Held, type_: Tensor) -> Held:
     place = apply.operands[1]
     if isinstance(place, Literal):
         size = constants.as_size(place.value)
         assert size is not None and size.whole is not None, "a nat constant is a number"
-        return replace(base, view=shifted(base.view, size.whole * volume(type_)), type=type_)
-    assert isinstance(place, Ref) and callable(value), "a loop's counter"
+        return quantised.stretch(recorder, base, size.whole, (), type_)
+    assert isinstance(place, Ref), "a loop's counter"
     handle = value(place)
     assert isinstance(handle, Round), "a loop's counter"
-    view = shifted(base.view, handle.start * volume(type_), ((handle.counter, volume(type_)),))
-    return replace(base, view=view, type=type_)
+    return quantised.stretch(recorder, base, handle.start, ((handle.counter, 1),), type_)

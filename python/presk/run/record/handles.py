@@ -18,17 +18,25 @@ from presk.shapes.types import Axis, Stacked, Tensor, Type, fields_of
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """A tensor's elements, row-major from a view on. `scales` is where a quantised tensor's are.
+class Scales:
+    """Where the scales of integers are: f32 from a view on, one for each index of the axes `along`, row-major.
 
-    `layers` counts the leading axes that both the integers and their scales have.
+    `along` says it of each axis. `row` is the number of elements in one row of the integers as they are stored.
     """
+
+    view: View
+    along: tuple[bool, ...]
+    row: int
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A tensor's elements, row-major from a view on; of a quantised one, integers with `scales`."""
 
     view: View
     element: Element
     type: Tensor
-    scales: View | None = None
-    layers: int = 0
+    scales: Scales | None = None
 
     @property
     def count(self) -> int:
@@ -131,24 +139,24 @@ def layer(handle: Handle, counter: int) -> Handle:
     def one(leaf: Handle) -> Handle:
         assert isinstance(leaf, Held), "a stacked tree has tensors for leaves"
         rest = Tensor(leaf.type.kind, leaf.type.axes[1:], leaf.type.bound)
+        view = shifted(leaf.view, 0, ((counter, volume(rest)),))
         scales = leaf.scales
         if scales is not None:
-            assert leaf.layers > 0, "the scales of a layer are its own"
-            scales = shifted(scales, 0, ((counter, scale_count(leaf) // leaf.type.sizes[0]),))
-        view = shifted(leaf.view, 0, ((counter, volume(rest)),))
-        return replace(leaf, view=view, type=rest, scales=scales, layers=max(leaf.layers - 1, 0))
+            place = shifted(scales.view, 0, ((counter, scale_step(leaf)),))
+            scales = replace(scales, view=place, along=scales.along[1:])
+        return replace(leaf, view=view, type=rest, scales=scales)
 
     return rebuilt(handle, one)
 
 
-def scale_count(held: Held) -> int:
-    """The number of a quantised tensor's scales."""
-    assert held.element.scales is not None, "only quantised tensors have scales"
-    first, end = held.element.scales
+def scale_step(held: Held) -> int:
+    """How many scales lie between those of two neighbours along the first axis."""
+    assert held.scales is not None, "only quantised tensors have scales"
+    if not held.scales.along[0]:
+        return 0
     total = 1
-    for at, size in enumerate(held.type.sizes):
-        if at < held.layers or first <= at - held.layers < end:
-            total *= size
+    for size, varies in zip(held.type.sizes[1:], held.scales.along[1:], strict=True):
+        total *= size if varies else 1
     return total
 
 

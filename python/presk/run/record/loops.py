@@ -25,7 +25,7 @@ from presk.core.nodes import (
 )
 from presk.core.typing import LEAF
 from presk.kernel.nodes import Element
-from presk.run.record import groups
+from presk.run.record import groups, quantised
 from presk.run.record.coalesce import Recorded
 from presk.run.record.frame import Frame
 from presk.run.record.handles import (
@@ -117,11 +117,11 @@ def _source(recorder: Recorder, frame: Frame, source: Each | Count) -> Handle | 
         return None
     handle = recorder.operand(frame, source.operand)
     if source.axis in (None, 0):
-        return handle
+        return rebuilt(handle, lambda leaf: quantised.steps_alone(recorder, leaf) if isinstance(leaf, Held) else leaf)
     assert isinstance(handle, Held) and source.axis is not None, "a tensor is gone over along an axis"
     order = (source.axis, *(at for at in range(len(handle.type.axes)) if at != source.axis))
     type_ = replace(handle.type, axes=tuple(handle.type.axes[at] for at in order))
-    return _transposed(recorder, handle, order, type_)
+    return _transposed(recorder, quantised.values(recorder, handle), order, type_)
 
 
 def _transposed(recorder: Recorder, handle: Held, order: tuple[int, ...], type_: Tensor) -> Held:
@@ -154,8 +154,8 @@ def _element(parameter: Parameter, source: Handle | None, given: Each | Count, c
 def _stored(recorder: Recorder, handle: Handle) -> Element:
     """How a handle is stored; a constant and a counter can be stored as anything of their kind."""
     match handle:
-        case Held(element=element):
-            return element
+        case Held(element=element, scales=scales):
+            return element if scales is None else quantised.VALUES
         case Known(kind="real"):
             return Element("bf16")
         case _:
@@ -249,7 +249,7 @@ def _map_leaf(
     assert isinstance(body, MapTrees), "the map's own let"
     for parameter, handle in zip(body.parameters, given, strict=True):
         assert isinstance(handle, Held) and isinstance(parameter.type, Tensor), "a leaf is held"
-        frame.values[parameter.number] = replace(handle, type=parameter.type)
+        frame.values[parameter.number] = replace(quantised.values(recorder, handle), type=parameter.type)
     roots = {
         group.root: group
         for bodies in partition(function).bodies

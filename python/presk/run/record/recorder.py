@@ -36,6 +36,7 @@ from presk.run.record.arena import place
 from presk.run.record.coalesce import Recorded, coalesce
 from presk.run.record.frame import Choices, Frame
 from presk.run.record.handles import Handle, Held, Known, Tree, build, component, leaves, replaced, volume
+from presk.run.record.quantised import quantised
 from presk.run.record.schedule import Copy, Fixed, Input, Launch, Name, Output, Repeat, Schedule, Step, View
 from presk.shapes.types import Tensor
 from presk.shapes.types import leaves as type_leaves
@@ -53,7 +54,7 @@ class Recorder:
     constants: dict[Fixed, int] = field(default_factory=dict[Fixed, int])
     partitions: dict[str, dict[int | None, BodyGroups]] = field(default_factory=dict[str, dict[int | None, BodyGroups]])
     lowered: dict[object, Lowered] = field(default_factory=dict[object, Lowered])
-    converted: list[dict[tuple[View, Element, Element], View]] = field(default_factory=lambda: [{}])
+    converted: list[dict[tuple[View, Element, Element, int], View]] = field(default_factory=lambda: [{}])
     counters: list[int] = field(default_factory=list[int])
     loops: int = 0
 
@@ -164,7 +165,7 @@ def _input(inputs: list[Input], choices: Choices, path: tuple[str, ...], tensor:
     first, end = element.scales
     scale_shape = tuple(size for at, size in enumerate(tensor.sizes) if at < layers or first <= at - layers < end)
     inputs.append(Input(f"{'.'.join(path)}.scale", Element("f32"), scale_shape))
-    return Held(view, element, tensor, View(Name("h", len(inputs) - 1)), layers)
+    return quantised(view, element, tensor, View(Name("h", len(inputs) - 1)), layers)
 
 
 def _outputs(recorder: Recorder, program: Program, result: Handle) -> list[Output]:
