@@ -39,7 +39,7 @@ test-slow: setup  ## the tests that `make test` leaves out
 	$(PYTEST) -m slow
 
 fuzz: setup  ## malformed programs, texts and files by the hundred thousand
-	$(PYTEST) tests/fuzz -m 'slow or not slow'
+	PRESK_FUZZ=100000 $(PYTEST) tests/fuzz -n auto -m 'slow or not slow'
 	PRESK_MUTANTS=100000 $(CARGO) test --release --config checked.toml --locked --package presk-kernel --test mutants --quiet
 
 bench: setup  ## the benchmarks, one after the other
