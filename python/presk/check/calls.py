@@ -29,7 +29,7 @@ from presk.shapes.poly import Poly, variable
 from presk.shapes.poly import number as size_of
 from presk.shapes.types import BOOL, HIDDEN, Axis, AxisOrRun, RecordOf, Run, Shape, Tensor, TupleOf, Type
 from presk.syntax import tree
-from presk.text.diagnostics import Note, did_you_mean, fail
+from presk.text.diagnostics import Note, PreskError, did_you_mean, fail
 from presk.text.spans import Span
 
 
@@ -312,7 +312,34 @@ def call_abstract(context: Context, function: Abstract, arguments: tuple[tree.Ar
 def elaborate(
     session: Session, instance: Instance, emitter: Emitter, handles: Sequence[Handle], in_map: bool = False
 ) -> Data:
-    """The body of a function at an instance, its parameters being these handles; the result has the stated type."""
+    """The body of a function at an instance, its parameters being these handles; the result has the stated type.
+
+    Raises PreskError: while checking, of all its lets that don't check.
+    """
+    context = _body_context(session, instance, emitter, in_map)
+    for (name, each), handle in zip(instance.parameters, handles, strict=True):
+        context.values[name] = Data(each, handle, origin_of(each))
+    context.values.update(instance.functions)
+    faults = context.counters.faults
+    try:
+        result = _body_result(context, instance)
+    except PreskError as error:
+        raise PreskError([*faults, *error.diagnostics]) from None
+    if faults:
+        raise PreskError(faults)
+    return result
+
+
+def _body_result(context: Context, instance: Instance) -> Data:
+    node = context.counters.function
+    value = context.evaluate(node.body)
+    if instance.result is None:
+        return as_data(context, value, node.body.result.span)
+    return coerce(context, value, instance.result, f"the result of `{node.name}`", node.body.result.span)
+
+
+def _body_context(session: Session, instance: Instance, emitter: Emitter, in_map: bool) -> Context:
+    """Where a function's body begins: sizes, module parameters and trees have their meaning, values have none yet."""
     function, signature = instance.function, instance.signature
     node = function.declaration.node
     assert isinstance(node, tree.Function)
@@ -322,29 +349,21 @@ def elaborate(
         assert isinstance(owner, tree.Module)
         numbers.update(module_numbers(owner, function.module.arguments))
     statics = {parameter.name for parameter in signature.parameters if parameter.kind == "static"}
-    dims = {name: static.size_number(size) for name, size in instance.sizes if name not in statics}
-    numbers.update({name: static.size_number(size) for name, size in instance.sizes if name in statics})
-    context = Context(
+    sizes = {name: static.size_number(size) for name, size in instance.sizes}
+    numbers.update({name: size for name, size in sizes.items() if name in statics})
+    return Context(
         session,
         function.declaration.file,
         emitter,
         function.module,
         numbers,
-        dims,
+        {name: size for name, size in sizes.items() if name not in statics},
         signature.naming,
         instance.run,
         dict(instance.trees),
         Counters(node),
         in_map=in_map,
     )
-    for (name, each), handle in zip(instance.parameters, handles, strict=True):
-        context.values[name] = Data(each, handle, origin_of(each))
-    context.values.update(instance.functions)
-    value = context.evaluate(node.body)
-    what = f"the result of `{node.name}`"
-    if instance.result is None:
-        return as_data(context, value, node.body.result.span)
-    return coerce(context, value, instance.result, what, node.body.result.span)
 
 
 def generic_instance(session: Session, function: FunctionValue, reserved: frozenset[str]) -> Instance:

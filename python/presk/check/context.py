@@ -26,14 +26,11 @@ from presk.shapes import constants, types
 from presk.shapes.align import Misaligned
 from presk.shapes.types import BOOL, REAL, ModuleOf, RecordOf, Shape, Tensor, TupleOf, Type
 from presk.syntax import tree
-from presk.text.diagnostics import fail
+from presk.text.diagnostics import Diagnostic, PreskError, fail, placed
 from presk.text.spans import Span
 
 RULES: dict[type, Function[..., Value]] = {}
 """What to do with each kind of expression."""
-
-NESTING_LIMIT = 200
-"""Calls and expressions inside each other; deeper ones are refused (E2008)."""
 
 Node = TypeVar("Node", bound=tree.Node)
 
@@ -50,11 +47,11 @@ def rule(kind: type[Node]) -> Function[[Function[[Context, Node], Value]], Funct
 
 @dataclass
 class Counters:
-    """What is counted through a whole function: depth of nesting, calls by the path they add to a draw's, and draws."""
+    """What is kept through a whole function: calls by the path they add to a draw's, draws, and what doesn't check."""
 
     function: tree.Function
-    depth: int = 0
     calls: dict[str, int] = field(default_factory=dict[str, int])
+    faults: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
     @cached_property
     def draws(self) -> dict[int, int]:
@@ -88,21 +85,31 @@ class Context:
 
     def evaluate(self, expression: tree.Expr) -> Value:
         """What an expression is. Raises PreskError."""
-        self.counters.depth += 1
+        nesting = self.session.nesting
+        nesting.enter(expression.span)
         try:
-            if self.counters.depth > NESTING_LIMIT:
-                raise fail("E2008", f"this nests deeper than {NESTING_LIMIT} expressions", expression.span)
             return RULES[type(expression)](self, expression)
+        except PreskError as error:
+            raise placed(error, expression.span) from None
         finally:
-            self.counters.depth -= 1
+            nesting.level -= 1
+
+    def postpone(self, error: PreskError) -> None:
+        """Keeps what is wrong for the function's end, so that the rest is checked too; raises it while binding."""
+        if not self.session.symbolic:
+            raise error
+        self.counters.faults.extend(error.diagnostics)
 
     def type_scope(self) -> TypeScope:
         """What names mean in the sizes of new axes here: dims, static nats, module parameters, then local numbers."""
         local = {name: value for name, value in self.values.items() if isinstance(value, Number)}
-        hidden = {name: number for name, number in self.dims.items() if name not in local}
-        shadowed = {name: each for name, each in self.numbers.items() if name not in self.values}
-        unnamed = frozenset(hidden) - self.naming
-        return TypeScope(self.session, self.file, shadowed | local, self.trees, hidden, False, unnamed, self.run)
+        others = {name: value for name, value in self.values.items() if name not in local}
+        dims = {name: number for name, number in self.dims.items() if name not in self.values}
+        numbers = {name: number for name, number in self.numbers.items() if name not in self.values}
+        unnamed = frozenset(dims) - self.naming
+        return TypeScope(
+            self.session, self.file, numbers | local, self.trees, dims, unnamed=unnamed, run=self.run, others=others
+        )
 
     def size_name(self, name: str) -> Number | None:
         """The number a name is as a size here, or None."""
@@ -118,8 +125,6 @@ def located(span: Span) -> Generator[None]:
         raise fail(error.code, error.message, span, error.hint) from None
     except Misaligned as error:
         raise fail("E3003", error.message, span, error.hint) from None
-    except ZeroDivisionError:
-        raise fail("E4006", "a size divides by zero", span) from None
 
 
 def handle_of(context: Context, value: Value, span: Span) -> Handle:

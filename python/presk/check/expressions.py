@@ -9,6 +9,7 @@ from presk.check.scope import Declaration
 from presk.check.slices import replace_slice
 from presk.check.typing import find, module_arguments, module_type
 from presk.check.values import (
+    SILENT,
     Data,
     Fields,
     FileName,
@@ -19,6 +20,7 @@ from presk.check.values import (
     Number,
     PrimitiveName,
     Truth,
+    Unknown,
     Value,
     describe,
     type_of,
@@ -27,7 +29,7 @@ from presk.primitives.all import TABLE
 from presk.shapes import constants, types
 from presk.shapes.types import ModuleOf, Tensor, TreeVariable, Type
 from presk.syntax import tree
-from presk.text.diagnostics import did_you_mean, fail
+from presk.text.diagnostics import PreskError, did_you_mean, fail
 from presk.text.spans import Span
 
 POWER_LIMIT = 4
@@ -77,7 +79,10 @@ def name(context: Context, node: tree.Name) -> Value:
     """What a name means: local, size, declaration, import, primitive, in this order."""
     text = node.name
     if text in context.values:
-        return context.values[text]
+        value = context.values[text]
+        if isinstance(value, Unknown):
+            raise fail(SILENT, f"`{text}` does not check", node.span)
+        return value
     known = context.size_name(text)
     if known is not None:
         return known
@@ -281,7 +286,7 @@ def _power(context: Context, base: Value, exponent: Number, span: Span) -> Value
 @rule(tree.Tuple)
 def tuple_value(context: Context, node: tree.Tuple) -> Value:
     """A tuple, item by item."""
-    return Items(tuple(context.evaluate(item) for item in node.items))
+    return Items(tuple([context.evaluate(item) for item in node.items]))
 
 
 @rule(tree.Record)
@@ -292,7 +297,7 @@ def record(context: Context, node: tree.Record) -> Value:
         if field_name in seen:
             raise fail("E2002", f"the field `{field_name}` is given twice", value.span)
         seen.add(field_name)
-    return Fields(tuple((field_name, context.evaluate(value)) for field_name, value in node.fields))
+    return Fields(tuple([(field_name, context.evaluate(value)) for field_name, value in node.fields]))
 
 
 @rule(tree.Block)
@@ -300,7 +305,11 @@ def block(context: Context, node: tree.Block) -> Value:
     """Lets, then the result."""
     inner = context.inner()
     for let in node.lets:
-        bind_pattern(inner, let.pattern, inner.evaluate(let.value))
+        try:
+            bind_pattern(inner, let.pattern, inner.evaluate(let.value))
+        except PreskError as error:
+            inner.postpone(error)
+            bind_pattern(inner, let.pattern, Unknown())
     return inner.evaluate(node.result)
 
 
@@ -311,6 +320,12 @@ def bind_pattern(context: Context, pattern: tree.Pattern, value: Value) -> None:
             context.values[bound] = value
             if isinstance(value, Data):
                 context.emitter.name(value.handle, bound)
+        case tree.TuplePattern(items=items) if isinstance(value, Unknown):
+            for item in items:
+                bind_pattern(context, item, value)
+        case tree.RecordPattern(fields=fields) if isinstance(value, Unknown):
+            for _, inside in fields:
+                bind_pattern(context, inside, value)
         case tree.TuplePattern(items=items):
             each = type_of(value)
             count = len(value.items) if isinstance(value, Items) else _tuple_length(each)
@@ -347,8 +362,15 @@ def choice(context: Context, node: tree.If) -> Value:
         )
     if condition.value is not None and not context.session.symbolic:
         return context.evaluate(node.then if condition.value else node.otherwise)
-    left, right = context.evaluate(node.then), context.evaluate(node.otherwise)
-    return _either(context, left, right, node.span)
+    ways: list[Value] = []
+    for way in (node.then, node.otherwise):
+        try:
+            ways.append(context.evaluate(way))
+        except PreskError as error:
+            context.postpone(error)
+    if len(ways) < 2:
+        raise fail(SILENT, "a way of this choice does not check", node.span)
+    return _either(context, ways[0], ways[1], node.span)
 
 
 def _either(context: Context, left: Value, right: Value, span: Span) -> Value:

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from typing import Union
 
 from presk.check import static
+from presk.check.checking import CheckSession
 from presk.check.scope import Declaration
 from presk.check.session import Session
 from presk.check.typing import TypeScope, module_numbers, number
@@ -21,9 +22,6 @@ from presk.shapes.constants import Constant
 from presk.shapes.types import ModuleOf, Stacked, Tensor, Type
 from presk.syntax import tree
 from presk.text.diagnostics import did_you_mean, fail
-
-if TYPE_CHECKING:
-    from presk.check.program import CheckSession
 
 
 @dataclass(frozen=True, slots=True)

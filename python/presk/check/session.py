@@ -9,11 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
+from presk.check.nesting import Nesting
 from presk.check.scope import Declaration, Files
 from presk.check.signature import Signature
 from presk.check.values import Abstract, FunctionValue, Number
 from presk.shapes.poly import Poly
 from presk.shapes.types import ModuleOf, Shape, Type
+from presk.text.diagnostics import PreskError, fail
 from presk.text.spans import Span
 
 
@@ -41,15 +43,34 @@ class Session(ABC):
     symbolic: bool
     training: bool
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, nesting: Nesting | None = None) -> None:
         self.files = files
+        self.nesting = nesting or Nesting()
         self.modules: dict[tuple[Declaration, tuple[object, ...]], ModuleOf] = {}
+        self.module_faults: dict[tuple[Declaration, tuple[object, ...]], PreskError] = {}
         self.declarations: dict[str, Declaration] = {}
         self.open_modules: list[Declaration] = []
         self.open_aliases: list[Declaration] = []
+        self.closed_aliases: dict[Declaration, Type] = {}
         self.open_constants: list[Declaration] = []
         self.constants: dict[Declaration, Number] = {}
         self.signatures: dict[tuple[Declaration, ModuleOf | None], Signature] = {}
+
+    def refuse_cycle(self, chain: list[Declaration], declaration: Declaration, what: str, verb: str) -> None:
+        """Raises E2006 where a declaration is being resolved already.
+
+        The diagnostic is the same one wherever the cycle was entered: it starts at the member declared first.
+        """
+        if declaration not in chain:
+            return
+        cycle = chain[chain.index(declaration) :]
+        first = min(cycle, key=lambda each: (each.file.source.name, each.node.span.start))
+        at = cycle.index(first)
+        message = f"the {what} `{first.name}` {verb} itself"
+        if len(cycle) > 1:
+            shown = [f"`{each.name}`" for each in [*cycle[at:], *cycle[:at], first]]
+            message += f": {f' {verb} '.join(shown)}"
+        raise fail("E2006", message, first.node.name_span)
 
     @abstractmethod
     def constant(self, declaration: Declaration, span: Span) -> Number:

@@ -63,6 +63,13 @@ class Signature:
     has_run: bool
     tree_variables: tuple[str, ...]
 
+    @property
+    def result_span(self) -> Span:
+        """Where the result is stated, or the function's name."""
+        node = self.declaration.node
+        assert isinstance(node, tree.Function)
+        return node.name_span if node.result is None else node.result.span
+
 
 def signature_of(session: Session, declaration: Declaration, module: ModuleOf | None) -> Signature:
     """The signature of a function, at a module's parameters where it is a module's. Raises PreskError."""
@@ -226,10 +233,7 @@ class Solver:
         return types.show(types.substitute(pattern, self.sizes)).replace(DIMENSION, "")
 
     def _substituted(self, pattern: Poly) -> Poly:
-        try:
-            return pattern.substitute(self.sizes)
-        except ZeroDivisionError:
-            raise Mismatch("E4006", "a size divides by zero") from None
+        return pattern.substitute(self.sizes)
 
     def _bind(self, pattern: Poly, actual: Poly) -> bool:
         """Binds a variable that stands alone or is the only unknown and linear; whether it did."""

@@ -1,15 +1,15 @@
 """Train blocks, checked: their keys, the model, the objective's type, the optimizer's arguments, the rate, the data.
 
-What a block says is kept as a `TrainBlock`, from which the training loop works. Codes E8xxx.
+What a block says is kept as a `TrainBlock`, from which the training loop works. Codes E8020 to E8028.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from presk.check.calls import session_signature
+from presk.check.checking import CheckSession
 from presk.check.scope import File, open_library
 from presk.check.session import Session
 from presk.check.signature import Signature
@@ -20,9 +20,6 @@ from presk.shapes.constants import Constant
 from presk.shapes.types import REAL, ModuleOf, RecordOf, TupleOf, Type
 from presk.syntax import tree
 from presk.text.diagnostics import Diagnostic, PreskError, did_you_mean, fail
-
-if TYPE_CHECKING:
-    from presk.check.program import CheckSession
 
 REQUIRED = ("model", "objective", "optimizer", "lr", "batch")
 KEYS = (*REQUIRED, "data", "epochs", "clip", "seed", "last", "eval", "patience", "keep", "freeze")
@@ -98,17 +95,17 @@ def _check(session: CheckSession, file: File, node: tree.Train) -> TrainBlock:
     for item in node.items:
         if item.key not in KEYS:
             hint = did_you_mean(item.key, KEYS) or f"the keys are {', '.join(KEYS)}"
-            raise fail("E8001", f"a train block has no key `{item.key}`", item.key_span, hint)
+            raise fail("E8020", f"a train block has no key `{item.key}`", item.key_span, hint)
         if item.key in items:
-            raise fail("E8001", f"`{item.key}` is given twice", item.key_span)
+            raise fail("E8020", f"`{item.key}` is given twice", item.key_span)
         items[item.key] = item
     missing = [key for key in REQUIRED if key not in items]
     if missing:
-        raise fail("E8002", f"the train block `{node.name}` needs `{missing[0]}`", node.name_span)
+        raise fail("E8021", f"the train block `{node.name}` needs `{missing[0]}`", node.name_span)
     model = _named_type(items["model"].value)
     module = resolve(_scope(session, file), model)
     if not isinstance(module, ModuleOf):
-        raise fail("E8003", f"the model is a module, not {types.show(module)}", items["model"].value.span)
+        raise fail("E8022", f"the model is a module, not {types.show(module)}", items["model"].value.span)
     objective, metrics = _objective(session, file, module, items["objective"].value)
     data = items.get("data")
     clip = items.get("clip")
@@ -142,42 +139,40 @@ def _named_type(written: tree.Expr) -> tree.NamedType:
         case tree.Instance(span=span, base=base, arguments=arguments):
             return tree.NamedType(span, _named_type(base).path, arguments)
         case _:
-            raise fail("E8003", "the model is a module", written.span, "`model = MiniGPT` or `model = Linear{3, 2}`")
+            raise fail("E8022", "the model is a module", written.span, "`model = MiniGPT` or `model = Linear{3, 2}`")
 
 
 def _objective(session: CheckSession, file: File, module: ModuleOf, written: tree.Expr) -> tuple[str, tuple[str, ...]]:
     hint = "`fn loss(m: Model, batch: {x: …, y: …}) -> real`, or `-> (real, {accuracy: real})`"
     declaration = file.declarations.get(written.name) if isinstance(written, tree.Name) else None
     if declaration is None or not isinstance(declaration.node, tree.Function):
-        raise fail("E8004", "the objective is a declared function's name", written.span, hint)
+        raise fail("E8023", "the objective is a declared function's name", written.span, hint)
     function = FunctionValue(declaration)
     signature = session_signature(session, function)
-    if declaration in session.failed:
-        raise fail("E2009", f"`{declaration.name}` does not check", written.span)
     kinds = [parameter.type for parameter in signature.parameters]
     fits = len(kinds) == 2 and isinstance(kinds[0], ModuleOf) and isinstance(kinds[1], RecordOf)
     if not fits or not isinstance(kinds[0], ModuleOf) or kinds[0].name != module.name:
         raise fail(
-            "E8004",
+            "E8023",
             f"`{declaration.name}` must take the model {module.label} and a batch, a record",
             written.span,
             hint,
         )
-    result = session.results.get((declaration, None)) if signature.result is None else signature.result
+    result = signature.result
+    if result is None:
+        result = session.check_function(session.generic(function), written.span)
     return declaration.name, _metrics(result, declaration.name, written, hint)
 
 
-def _metrics(result: Type | None, name: str, written: tree.Expr, hint: str) -> tuple[str, ...]:
+def _metrics(result: Type, name: str, written: tree.Expr, hint: str) -> tuple[str, ...]:
     match result:
-        case None:
-            return ()
         case TupleOf((first, RecordOf(fields))) if first == REAL and all(each == REAL for _, each in fields):
             return tuple(field for field, _ in fields)
         case _ if result == REAL:
             return ()
         case _:
             raise fail(
-                "E8004", f"`{name}` must give a real or (real, record), not {types.show(result)}", written.span, hint
+                "E8023", f"`{name}` must give a real or (real, record), not {types.show(result)}", written.span, hint
             )
 
 
@@ -189,7 +184,7 @@ def _split_call(written: tree.Expr, what: str) -> tuple[str, tuple[tree.Argument
             return name, arguments
         case _:
             raise fail(
-                "E8005", f"{what} is a name with keywords", written.span, f"such as `{what} = name(key = value)`"
+                "E8024", f"{what} is a name with keywords", written.span, f"such as `{what} = name(key = value)`"
             )
 
 
@@ -198,7 +193,7 @@ def _optimizer(session: CheckSession, file: File, written: tree.Expr) -> Call:
     library = file.imports.get(name) or open_library(session.files, name)
     if library is None:
         raise fail(
-            "E8006",
+            "E8025",
             f"there is no optimizer `{name}`",
             written.span,
             "std has adamw, sgd and lion; or a file of your own",
@@ -209,11 +204,11 @@ def _optimizer(session: CheckSession, file: File, written: tree.Expr) -> Call:
     for argument in arguments:
         if argument.name is None or argument.name not in known or argument.name in numbers:
             hint = did_you_mean(argument.name or "", known) or f"it takes {', '.join(sorted(known)) or 'no keywords'}"
-            raise fail("E8006", f"`{name}` has no setting `{argument.name or argument.span.text}`", argument.span, hint)
+            raise fail("E8025", f"`{name}` has no setting `{argument.name or argument.span.text}`", argument.span, hint)
         numbers[argument.name] = number(_scope(session, file), argument.value).value
     for parameter in signature.parameters:
         if parameter.name in known and parameter.default is None and parameter.name not in numbers:
-            raise fail("E8006", f"`{name}` needs its setting `{parameter.name}`", written.span)
+            raise fail("E8025", f"`{name}` needs its setting `{parameter.name}`", written.span)
     return Call(name, numbers)
 
 
@@ -222,11 +217,11 @@ def _step_signature(session: CheckSession, library: File, name: str, written: tr
     for required in ("init", "step"):
         found = library.declarations.get(required)
         if found is None or not isinstance(found.node, tree.Function):
-            raise fail("E8006", f"{name}.psk has no function `{required}`", written.span, hint)
+            raise fail("E8025", f"{name}.psk has no function `{required}`", written.span, hint)
     signature = session_signature(session, FunctionValue(library.declarations["step"]))
     names = tuple(parameter.name for parameter in signature.parameters)
     if names[:5] != OPTIMIZER_OWN or any(isinstance(p.type, FunctionType) for p in signature.parameters):
-        raise fail("E8006", f"`{name}.step` must take {', '.join(OPTIMIZER_OWN)} first", written.span, hint)
+        raise fail("E8025", f"`{name}.step` must take {', '.join(OPTIMIZER_OWN)} first", written.span, hint)
     return signature
 
 
@@ -238,17 +233,17 @@ def _rate(session: CheckSession, file: File, written: tree.Expr) -> Call:
     name, arguments = _split_call(written, "lr")
     if name not in RATES:
         hint = did_you_mean(name, RATES) or f"there are {', '.join(RATES)}"
-        raise fail("E8007", f"there is no learning rate `{name}`", written.span, hint)
+        raise fail("E8026", f"there is no learning rate `{name}`", written.span, hint)
     keywords = list(RATES[name])
     numbers: dict[str, Constant] = {}
     for place, argument in enumerate(arguments):
         key = argument.name or (keywords[place] if place < len(keywords) else "")
         if key not in keywords or key in numbers:
-            raise fail("E8007", f"`{name}` takes {', '.join(keywords)}", argument.span)
+            raise fail("E8026", f"`{name}` takes {', '.join(keywords)}", argument.span)
         numbers[key] = number(_scope(session, file), argument.value).value
     for key, required in RATES[name].items():
         if required and key not in numbers:
-            raise fail("E8007", f"`{name}` needs `{key}`", written.span)
+            raise fail("E8026", f"`{name}` needs `{key}`", written.span)
     return Call(name, numbers)
 
 
@@ -256,7 +251,7 @@ def _data(session: CheckSession, file: File, written: tree.Expr) -> Call:
     name, arguments = _split_call(written, "data")
     if name not in DATA:
         hint = did_you_mean(name, DATA) or f"there are {', '.join(DATA)}"
-        raise fail("E8008", f"there is no data source `{name}`", written.span, hint)
+        raise fail("E8027", f"there is no data source `{name}`", written.span, hint)
     texts: list[str] = []
     numbers: dict[str, Constant] = {}
     words: dict[str, str | bool | tuple[str, ...]] = {}
@@ -266,13 +261,13 @@ def _data(session: CheckSession, file: File, written: tree.Expr) -> Call:
             continue
         kind = DATA[name].get(argument.name)
         if kind is None or argument.name in numbers or argument.name in words:
-            raise fail("E8008", f"`{name}` takes {', '.join(DATA[name])}", argument.span)
+            raise fail("E8027", f"`{name}` takes {', '.join(DATA[name])}", argument.span)
         if kind == "number":
             numbers[argument.name] = number(_scope(session, file), argument.value).value
         else:
             words[argument.name] = _word(argument.value, kind)
     if len(texts) != 1:
-        raise fail("E8008", f"`{name}` takes one {'function' if name == 'synthetic' else 'path'}", written.span)
+        raise fail("E8027", f"`{name}` takes one {'function' if name == 'synthetic' else 'path'}", written.span)
     return Call(name, numbers, tuple(texts), words)
 
 
@@ -281,7 +276,7 @@ def _text(written: tree.Expr, allow_name: bool = False) -> str:
         return written.value
     if allow_name and isinstance(written, tree.Name):
         return written.name
-    raise fail("E8008", "a string is needed here", written.span)
+    raise fail("E8027", "a string is needed here", written.span)
 
 
 def _word(written: tree.Expr, kind: str) -> str | bool | tuple[str, ...]:
@@ -298,21 +293,21 @@ def _word(written: tree.Expr, kind: str) -> str | bool | tuple[str, ...]:
             wanted = {"flag": "true or false", "word": "a name or a string", "names": "a string or a list of strings"}[
                 kind
             ]
-            raise fail("E8008", f"{wanted} is needed here", written.span)
+            raise fail("E8027", f"{wanted} is needed here", written.span)
 
 
 def _whole(session: CheckSession, file: File, key: str, written: tree.Expr) -> int:
     value = number(_scope(session.values, file), written)
     whole = value.value if value.nat else None
     if not isinstance(whole, constants.Rational) or whole.value < WHOLE[key]:
-        raise fail("E8009", f"`{key}` is a whole number from {WHOLE[key]}", written.span)
+        raise fail("E8028", f"`{key}` is a whole number from {WHOLE[key]}", written.span)
     return int(whole.value)
 
 
 def _positive(session: CheckSession, file: File, written: tree.Expr) -> Constant:
     value = number(_scope(session.values, file), written).value
     if isinstance(value, constants.Rational) and value.value <= 0:
-        raise fail("E8009", f"a positive number is needed here, not {constants.show(value)}", written.span)
+        raise fail("E8028", f"a positive number is needed here, not {constants.show(value)}", written.span)
     return value
 
 
@@ -321,7 +316,7 @@ def _last(item: tree.TrainItem | None) -> bool:
         return False
     if isinstance(item.value, tree.Name) and item.value.name in ("drop", "keep"):
         return item.value.name == "keep"
-    raise fail("E8009", "`last` is `drop` or `keep`", item.value.span)
+    raise fail("E8028", "`last` is `drop` or `keep`", item.value.span)
 
 
 def _texts(item: tree.TrainItem | None) -> tuple[str, ...]:
@@ -329,4 +324,4 @@ def _texts(item: tree.TrainItem | None) -> tuple[str, ...]:
         return ()
     if isinstance(item.value, tree.ListLiteral):
         return tuple(_text(each) for each in item.value.items)
-    raise fail("E8009", f"`{item.key}` is a list of strings", item.value.span, '`freeze = ["tok.*"]`')
+    raise fail("E8028", f"`{item.key}` is a list of strings", item.value.span, '`freeze = ["tok.*"]`')

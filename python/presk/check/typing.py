@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from presk.check import static
 from presk.check.scope import Declaration, File
-from presk.check.values import FunctionType, Number
+from presk.check.values import SILENT, Data, FunctionType, Number, Unknown, Value, describe
 from presk.primitives.all import TABLE
 from presk.shapes import constants
 from presk.shapes.align import Misaligned, check_distinct
@@ -31,7 +31,7 @@ from presk.shapes.types import (
     stack,
 )
 from presk.syntax import tree
-from presk.text.diagnostics import did_you_mean, fail
+from presk.text.diagnostics import PreskError, did_you_mean, fail, placed
 from presk.text.spans import Span
 
 if TYPE_CHECKING:
@@ -45,7 +45,8 @@ DIMENSION = "?"
 class TypeScope:
     """What names mean in a type. In an `open` scope an unknown name becomes a dimension variable.
 
-    `unnamed` are variables that don't name the axis they stand alone for.
+    `unnamed` are variables that don't name the axis they stand alone for, `others` local names that are no numbers,
+    `abbreviations` those resolved here already.
     """
 
     session: Session
@@ -56,24 +57,47 @@ class TypeScope:
     open: bool = False
     unnamed: frozenset[str] = frozenset()
     run: Shape | None = None
+    others: Mapping[str, Value] = field(default_factory=dict[str, Value])
+    abbreviations: dict[Declaration, Type] = field(default_factory=dict["Declaration", "Type"])
 
     def within(self, file: File) -> TypeScope:
         """The same scope for an abbreviation declared in `file`: only dimension variables go along."""
-        return TypeScope(self.session, file, {}, {}, self.dims, self.open, self.unnamed, self.run)
+        return TypeScope(
+            self.session,
+            file,
+            {},
+            {},
+            self.dims,
+            self.open,
+            self.unnamed,
+            self.run,
+            abbreviations=self.abbreviations,
+        )
 
 
 def resolve(scope: TypeScope, written: tree.TypeExpr) -> Type:
     """The type that is written. Raises PreskError."""
+    nesting = scope.session.nesting
+    nesting.enter(written.span)
+    try:
+        return _resolve(scope, written)
+    except PreskError as error:
+        raise placed(error, written.span) from None
+    finally:
+        nesting.level -= 1
+
+
+def _resolve(scope: TypeScope, written: tree.TypeExpr) -> Type:
     match written:
         case tree.TensorType():
             return _tensor(scope, written)
         case tree.TupleType(items=items):
-            return TupleOf(tuple(resolve(scope, item) for item in items))
+            return TupleOf(tuple([resolve(scope, item) for item in items]))
         case tree.RecordType(fields=fields):
             for name, count in Counter(name for name, _ in fields).items():
                 if count > 1:
                     raise fail("E2002", f"the field `{name}` is declared twice", written.span)
-            return RecordOf(tuple((name, resolve(scope, each)) for name, each in fields))
+            return RecordOf(tuple([(name, resolve(scope, each)) for name, each in fields]))
         case tree.StackedType(element=element, count=count):
             return stack(resolve(scope, element), static.as_size(number(scope, count), count.span))
         case tree.NamedType():
@@ -85,7 +109,7 @@ def resolve(scope: TypeScope, written: tree.TypeExpr) -> Type:
 def resolve_function(scope: TypeScope, written: tree.FunctionType) -> FunctionType:
     """A function type with its parts resolved."""
     return FunctionType(
-        tuple(resolve(scope, parameter) for parameter in written.parameters), resolve(scope, written.result)
+        tuple([resolve(scope, parameter) for parameter in written.parameters]), resolve(scope, written.result)
     )
 
 
@@ -96,17 +120,21 @@ def module_type(
     node = declaration.node
     assert isinstance(node, tree.Module)
     key = (declaration, arguments)
+    if key in session.module_faults:
+        raise session.module_faults[key]
     if key in session.modules:
         return session.modules[key]
-    if declaration in session.open_modules:
-        raise fail("E2006", f"the module `{node.name}` contains itself", span)
+    session.refuse_cycle(session.open_modules, declaration, "module", "contains")
     session.open_modules.append(declaration)
     try:
         scope = TypeScope(session, declaration.file, module_numbers(node, arguments))
-        fields = tuple((member.name, _member_type(scope, member)) for member in node.members)
+        fields = tuple([(member.name, _member_type(scope, member)) for member in node.members])
+        module = ModuleOf(declaration.label, arguments, fields)
+    except PreskError as error:
+        session.module_faults[key] = placed(error, node.name_span)
+        raise session.module_faults[key] from None
     finally:
         session.open_modules.pop()
-    module = ModuleOf(declaration.label, arguments, fields)
     session.declarations[declaration.label] = declaration
     session.modules[key] = module
     return module
@@ -162,6 +190,20 @@ def number(scope: TypeScope, expression: tree.Expr) -> Number:
             return Number(constants.rational(value), nat=True)
         case tree.RealLiteral(value=value):
             return Number(constants.rational(value), nat=False)
+        case _:
+            pass
+    nesting = scope.session.nesting
+    nesting.enter(expression.span)
+    try:
+        return _computed(scope, expression)
+    except PreskError as error:
+        raise placed(error, expression.span) from None
+    finally:
+        nesting.level -= 1
+
+
+def _computed(scope: TypeScope, expression: tree.Expr) -> Number:
+    match expression:
         case tree.Name():
             return _named_number(scope, expression)
         case tree.Unary(op="-", operand=operand):
@@ -274,13 +316,16 @@ def _named(scope: TypeScope, written: tree.NamedType) -> Type:
 def _abbreviation(scope: TypeScope, declaration: Declaration, value: tree.TypeExpr, written: tree.NamedType) -> Type:
     if written.arguments is not None:
         raise fail("E3002", f"the abbreviation `{declaration.name}` takes no parameters", written.span)
-    if declaration in scope.session.open_aliases:
-        raise fail("E2006", f"the type `{declaration.name}` contains itself", written.span)
-    scope.session.open_aliases.append(declaration)
-    try:
-        return resolve(scope.within(declaration.file), value)
-    finally:
-        scope.session.open_aliases.pop()
+    if declaration in scope.session.closed_aliases:
+        return scope.session.closed_aliases[declaration]
+    if declaration not in scope.abbreviations:
+        scope.session.refuse_cycle(scope.session.open_aliases, declaration, "type", "contains")
+        scope.session.open_aliases.append(declaration)
+        try:
+            scope.abbreviations[declaration] = resolve(scope.within(declaration.file), value)
+        finally:
+            scope.session.open_aliases.pop()
+    return scope.abbreviations[declaration]
 
 
 def _member_type(scope: TypeScope, member: tree.MemberDecl) -> Type:
@@ -294,6 +339,8 @@ def _named_number(scope: TypeScope, expression: tree.Name) -> Number:
     name = expression.name
     if name in scope.numbers:
         return scope.numbers[name]
+    if name in scope.others:
+        raise _no_number(name, scope.others[name], expression.span)
     declaration = scope.file.declarations.get(name)
     if declaration is not None and isinstance(declaration.node, tree.Const):
         return scope.session.constant(declaration, expression.span)
@@ -305,6 +352,14 @@ def _named_number(scope: TypeScope, expression: tree.Name) -> Number:
             raise fail("E2001", f"there is no number `{name}` here", expression.span, did_you_mean(name, known))
         scope.dims[name] = static.size_number(variable(DIMENSION + name))
     return scope.dims[name]
+
+
+def _no_number(name: str, value: Value, span: Span) -> PreskError:
+    """Why a local name is no size."""
+    if isinstance(value, Unknown):
+        return fail(SILENT, f"`{name}` does not check", span)
+    hint = "a local of that name hides the size: give it another" if isinstance(value, Data) else None
+    return fail("E3005", f"`{name}` is {describe(value)} here, not a number known at binding", span, hint)
 
 
 def _constant_of(scope: TypeScope, file: File, name: str, span: Span) -> Number:

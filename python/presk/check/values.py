@@ -7,14 +7,17 @@ have not been made into one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Union
 
 from presk.check.emit import Handle
 from presk.check.scope import Declaration, File
 from presk.shapes import constants, types
 from presk.shapes.constants import Constant
-from presk.shapes.types import BOOL, REAL, ModuleOf, RecordOf, Tensor, TupleOf, Type
+from presk.shapes.types import BOOL, REAL, Extent, ModuleOf, RecordOf, Tensor, TupleOf, Type, extent_of
+
+SILENT = "E2009"
+"""The code of what follows from another fault; shown only where that one isn't."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +49,10 @@ class Items:
     """A tuple, item by item."""
 
     items: tuple[Value, ...]
+    extent: Extent = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "extent", extent_of([_extent(item) for item in self.items]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +60,10 @@ class Fields:
     """A record, field by field."""
 
     fields: tuple[tuple[str, Value], ...]
+    extent: Extent = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "extent", extent_of([_extent(each) for _, each in self.fields]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +139,13 @@ class PrimitiveName:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """What a name is whose value does not check: whatever uses it says nothing of its own."""
+
+
 Value = Union[
+    Unknown,
     Data,
     Number,
     Truth,
@@ -145,9 +162,21 @@ Value = Union[
 ]
 
 
+def _extent(value: Value) -> Extent:
+    match value:
+        case Data(type=each):
+            return each.extent
+        case Items() | Fields():
+            return value.extent
+        case _:
+            return 1, 0
+
+
 def describe(value: Value) -> str:
     """What the value is, for messages."""
     match value:
+        case Unknown():
+            return "a value that does not check"
         case Data(type=each):
             return types.show(each)
         case Number(constant, nat):

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from presk.check.bound import BoundConstants
 from presk.check.calls import elaborate, hide_names, session_signature
 from presk.check.expressions import method_of
-from presk.check.program import BoundConstants, Checked
+from presk.check.program import Checked
 from presk.check.scope import File, open_library
 from presk.check.session import Instance
 from presk.check.signature import RUN, Mismatch, Signature, Solver
 from presk.check.typing import DIMENSION, TypeScope, module_arguments, module_type, resolve
-from presk.check.values import Abstract, FunctionType, FunctionValue
+from presk.check.values import FunctionType, FunctionValue
 from presk.core.build import Builder
 from presk.core.nodes import Function, Program
 from presk.core.simplify import simplify
@@ -24,7 +25,7 @@ from presk.shapes.poly import number
 from presk.shapes.types import Axis, ModuleOf, Shape, Type
 from presk.syntax import tree
 from presk.syntax.parser import parse_entry
-from presk.text.diagnostics import did_you_mean, fail
+from presk.text.diagnostics import PreskError, did_you_mean, fail, placed
 from presk.text.spans import Span
 
 ENTRY_RUN = "batch"
@@ -65,26 +66,14 @@ class BindSession(BoundConstants):
         self.functions: list[Function] = []
         self.made: dict[Instance, tuple[str, Type]] = {}
         self.names: dict[str, Instance] = {}
-        self.open_instances: list[Instance] = []
 
     def instantiate(self, instance: Instance, span: Span) -> tuple[str, Type]:
         """The name and result of the Core function of an instance, made now if it isn't yet."""
         if instance in self.made:
             return self.made[instance]
-        if any(each.function.declaration.node is instance.function.declaration.node for each in self.open_instances):
-            raise fail(
-                "E2006",
-                f"recursion through `{instance.function.declaration.name}`",
-                span,
-                "loops are `fold` and `scan`",
-            )
         name = self._name(instance)
-        self.open_instances.append(instance)
-        try:
-            builder = Builder(instance.parameters)
-            result = elaborate(self, instance, builder, builder.references())
-        finally:
-            self.open_instances.pop()
+        builder = Builder(instance.parameters)
+        result = elaborate(self, instance, builder, builder.references())
         self.functions.append(builder.finish(name, result.type, result.handle))
         self.made[instance] = (name, result.type)
         return self.made[instance]
@@ -195,31 +184,48 @@ def _entry_instance(
     except Mismatch as error:
         raise fail(error.code, error.message, span, error.hint) from None
     run = _entry_run(solver, signature, dims)
+    _require_bound(solver, signature, entry, run)
+    hidden, _ = hide_names(run)
+    runs = {RUN: hidden or ()}
+
+    def bound(each: Type, place: Span) -> Type:
+        try:
+            return _with_whole_sizes(types.substitute(each, solver.sizes, runs, solver.trees), place)
+        except PreskError as error:
+            raise placed(error, place) from None
+
+    parameters = tuple(
+        (each.name, bound(each.type, each.span))
+        for each in data
+        if each.type is not None and not isinstance(each.type, FunctionType)
+    )
+    sizes = tuple((dim, solver.sizes[DIMENSION + dim]) for dim in signature.dims)
+    trees = tuple((name, solver.trees[name]) for name in signature.tree_variables)
+    result = None if signature.result is None else bound(signature.result, signature.result_span)
+    return Instance(function, signature, sizes, hidden if signature.has_run else None, trees, (), parameters, result)
+
+
+def _require_bound(solver: Solver, signature: Signature, entry: str, run: Shape | None) -> None:
+    """Raises E4001 where dimensions are free."""
     free = [dim for dim in signature.dims if DIMENSION + dim not in solver.sizes]
     if signature.has_run and run is None:
         free.append(ENTRY_RUN)
     if free:
         shown = " ".join(f"--dim {dim}=…" for dim in free)
         message = f"`{entry}` has free dimensions: {', '.join(free)}"
+        span = signature.declaration.node.name_span
         raise fail("E4001", message, span, f"give them: {shown} (in Python: dims={{…}})")
-    hidden, _ = hide_names(run)
-    runs = {RUN: hidden or ()}
 
-    def bound(each: Type) -> Type:
-        return types.substitute(each, solver.sizes, runs, solver.trees)
 
-    parameters = tuple(
-        (each.name, bound(each.type))
-        for each in data
-        if each.type is not None and not isinstance(each.type, FunctionType)
-    )
-    sizes = tuple((dim, solver.sizes[DIMENSION + dim]) for dim in signature.dims)
-    trees = tuple((name, solver.trees[name]) for name in signature.tree_variables)
-    result = None if signature.result is None else bound(signature.result)
-    functions: tuple[tuple[str, FunctionValue | Abstract], ...] = ()
-    return Instance(
-        function, signature, sizes, hidden if signature.has_run else None, trees, functions, parameters, result
-    )
+def _with_whole_sizes(each: Type, span: Span) -> Type:
+    """The type itself. Raises E4004 where a size of it is none at the numbers it is bound at."""
+    for _, tensor in types.leaves(each):
+        sizes = [axis.size for axis in tensor.explicit]
+        for size in [*sizes, *([] if tensor.bound is None else [tensor.bound])]:
+            if size.whole is None or size.whole < 0:
+                what = "is not a whole number" if size.whole is None else "is negative"
+                raise fail("E4004", f"the size {size} of {types.show(tensor)} {what}", span)
+    return each
 
 
 def _take_dims(solver: Solver, signature: Signature, entry: str, dims: Mapping[str, int]) -> None:

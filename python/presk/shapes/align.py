@@ -70,6 +70,8 @@ def match_axes(leading: Shape, other: Shape, *, other_first: bool = False) -> tu
     if other_run and (not leading_run or leading[0] != other[0]):
         raise _depends_on_run(leading, other)
     places = _by_name(mine, theirs)
+    if places is None and len(mine) == len(theirs):
+        places = _inverse(_by_name(theirs, mine))
     if places is None:
         if other_run and len(mine) != len(theirs):
             raise _depends_on_run(leading, other)
@@ -137,6 +139,11 @@ def _by_name(mine: tuple[Axis, ...], theirs: tuple[Axis, ...]) -> tuple[int, ...
         if places[at] < 0:
             places[at] = left_over.pop()
     return tuple(places)
+
+
+def _inverse(places: tuple[int, ...] | None) -> tuple[int, ...] | None:
+    """At equal rank either operand's names may tell which axis meets which."""
+    return None if places is None else tuple(places.index(at) for at in range(len(places)))
 
 
 def _trailing(mine: tuple[Axis, ...], theirs: tuple[Axis, ...], leading: Shape, other: Shape) -> tuple[int, ...]:

@@ -37,6 +37,9 @@ Atom = str | Floor | Sum
 Monomial = tuple[tuple[Atom, int], ...]
 
 
+MARKS = "?'"
+"""What tells apart variables of one name that belong to a caller, a callee and a constant; no user sees it."""
+
 TERMS_LIMIT = 1024
 """Terms of one size. No program comes near it but by repeated products of sums, whose terms grow exponentially."""
 
@@ -53,6 +56,13 @@ class SizeTooLarge(PreskError):
     def __init__(self, diagnostics: Sequence[Diagnostic] | None = None) -> None:
         hint = f"at most {TERMS_LIMIT} terms, and floors and quotients nested {DEPTH_LIMIT} deep"
         super().__init__(diagnostics or Diagnostic("E4005", "this size is too large to be kept exactly", hint=hint))
+
+
+class DividesByZero(PreskError, ZeroDivisionError):
+    """A quotient by a size that is zero (E4006)."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic] | None = None) -> None:
+        super().__init__(diagnostics or Diagnostic("E4006", "a size divides by zero"))
 
 
 class Poly:
@@ -149,9 +159,9 @@ class Poly:
         return _normal(_product(dict(self.terms), other))
 
     def __truediv__(self, other: Poly) -> Poly:
-        """The exact quotient; raises ZeroDivisionError for a zero divisor."""
+        """The exact quotient; raises DividesByZero for a zero divisor."""
         if not other.terms:
-            raise ZeroDivisionError
+            raise DividesByZero
         content, rest = _content(other)
         leading = rest.terms[0][1]
         inverse: Monomial = tuple((atom, -power) for atom, power in content if not isinstance(atom, Sum))
@@ -168,7 +178,7 @@ class Poly:
     def __floordiv__(self, other: Poly) -> Poly:
         """The floor of the quotient: whole-valued terms stand outside, the rest is an atom where it isn't decided."""
         if not other.terms:
-            raise ZeroDivisionError
+            raise DividesByZero
         quotient = self / other
         outside = {monomial: factor for monomial, factor in quotient.terms if _is_whole(monomial, factor)}
         constant = dict(quotient.terms).get((), Fraction(0))
@@ -180,7 +190,7 @@ class Poly:
         return whole + _floor_atom(rest, other)
 
     def substitute(self, values: Mapping[str, Poly]) -> Poly:
-        """The size with variables replaced. Raises ZeroDivisionError where a denominator becomes zero."""
+        """The size with variables replaced. Raises DividesByZero where a denominator becomes zero."""
         if self.variables().isdisjoint(values):
             return self
         total = number(0)
@@ -401,7 +411,7 @@ def _substitute_atom(atom: Atom, values: Mapping[str, Poly]) -> Poly:
 def _show_atom(atom: Atom) -> str:
     match atom:
         case str():
-            return atom
+            return atom.strip(MARKS)
         case Floor(numerator, denominator):
             return f"({_parenthesized(numerator)} // {_as_divisor(denominator)})"
         case Sum(value):

@@ -6,13 +6,20 @@ numbers; a Run remains only in the bodies of leafwise maps). Immutable, hashable
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Union
 
 from presk.shapes import constants
 from presk.shapes.constants import Constant
-from presk.shapes.poly import Poly
+from presk.shapes.poly import MARKS, Poly
+from presk.text.diagnostics import Diagnostic, PreskError
+
+LEAVES_LIMIT = 1 << 14
+"""Leaves of one tree. No model comes near it, but `(a, a)` bound to `a` again doubles them every time."""
+
+DEPTH_LIMIT = 60
+"""How deep trees nest: each pass over them takes two or three Python frames a level."""
 
 HIDDEN = "_"
 """Axis names that begin so are given by presk to the unnamed axes of a run and dropped again in results."""
@@ -49,6 +56,11 @@ class Tensor:
     bound: Poly | None = None
 
     @property
+    def extent(self) -> Extent:
+        """One leaf."""
+        return 1, 0
+
+    @property
     def run(self) -> Run | None:
         """The leading run, or None."""
         return self.axes[0] if self.axes and isinstance(self.axes[0], Run) else None
@@ -70,11 +82,38 @@ class Tensor:
         return tuple(out)
 
 
+class TreeTooLarge(PreskError):
+    """A tree past LEAVES_LIMIT or DEPTH_LIMIT (E3013)."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic] | None = None) -> None:
+        hint = f"at most {LEAVES_LIMIT} leaves, in trees nested at most {DEPTH_LIMIT} deep"
+        super().__init__(diagnostics or Diagnostic("E3013", "this tree is too large", hint=hint))
+
+
+Extent = tuple[int, int]
+"""A tree's leaves and levels; a tree holds its own from when it is made, and it says nothing that its parts don't."""
+
+
+def extent_of(parts: Iterable[Extent]) -> Extent:
+    """The extent of a tree made of parts of these. Raises TreeTooLarge."""
+    leaf_count, depth = 0, 0
+    for part_leaves, part_depth in parts:
+        leaf_count += part_leaves
+        depth = max(depth, part_depth)
+    if leaf_count > LEAVES_LIMIT or depth >= DEPTH_LIMIT:
+        raise TreeTooLarge
+    return leaf_count, depth + 1
+
+
 @dataclass(frozen=True, slots=True)
 class TupleOf:
     """A tuple."""
 
     items: tuple[Type, ...]
+    extent: Extent = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "extent", extent_of([item.extent for item in self.items]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +121,10 @@ class RecordOf:
     """A record; the order of fields is part of the type."""
 
     fields: tuple[tuple[str, Type], ...]
+    extent: Extent = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "extent", extent_of([each.extent for _, each in self.fields]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +134,10 @@ class ModuleOf:
     name: str
     arguments: tuple[Constant, ...]
     fields: tuple[tuple[str, Type], ...]
+    extent: Extent = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "extent", extent_of([each.extent for _, each in self.fields]))
 
     @property
     def label(self) -> str:
@@ -106,6 +153,10 @@ class Stacked:
 
     element: Type
     count: Poly
+    extent: Extent = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "extent", extent_of([self.element.extent]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +164,11 @@ class TreeVariable:
     """A parameter tree of any type, `P` of `fn f[P](…)`; only while nothing is bound."""
 
     name: str
+
+    @property
+    def extent(self) -> Extent:
+        """One leaf, whatever it will be."""
+        return 1, 0
 
 
 Type = Union[Tensor, TupleOf, RecordOf, ModuleOf, Stacked, TreeVariable]
@@ -237,7 +293,7 @@ def show_axis(axis: AxisOrRun) -> str:
     if axis.name is None:
         return str(axis.size)
     lone = axis.size.sole_variable
-    return axis.name if lone is not None and lone.strip("?'") == axis.name else f"{axis.name}: {axis.size}"
+    return axis.name if lone is not None and lone.strip(MARKS) == axis.name else f"{axis.name}: {axis.size}"
 
 
 def _show_argument(argument: Constant) -> str:

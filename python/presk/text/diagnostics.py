@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from presk.text.spans import Span
 
@@ -95,6 +95,13 @@ class InternalError(Exception):
 
     def __init__(self, message: str) -> None:
         super().__init__(f"{message} (this is a fault of presk, please report it with the program that shows it)")
+
+
+def placed(error: PreskError, span: Span) -> PreskError:
+    """The error with `span` for what has no place yet: whoever computes sizes and types doesn't know where it is."""
+    if all(each.span is not None for each in error.diagnostics):
+        return error
+    return PreskError([replace(each, span=each.span or span) for each in error.diagnostics])
 
 
 def fail(

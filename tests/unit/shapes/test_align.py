@@ -106,6 +106,8 @@ def test_sizes_do_not_depend_on_the_order_of_operands(left: Shape, right: Shape)
         (["b:3 a:2", "a:2 b:3"], "b:3 a:2"),
         (["2 3", "a:2 b:3"], "a:2 b:3"),
         (["a:2 3", "a:2"], "a:2 3"),
+        (["a:3 b:2 c:2", "b:2 c:2 3"], "a:3 b:2 c:2"),
+        (["b:2 c:2 3", "a:3 b:2 c:2"], "b:2 c:2 a:3"),
         (["a:2 3 4", "3 a:2"], None),
         (["a:2 3 4", "4 a:2"], "a:2 3 4"),
         (["2 3", ""], "2 3"),

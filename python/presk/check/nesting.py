@@ -1,0 +1,26 @@
+"""How deep the elaborator may go, so that no program meets Python's recursion limit."""
+
+from __future__ import annotations
+
+from presk.text.diagnostics import fail
+from presk.text.spans import Span
+
+NESTING_LIMIT = 120
+"""Levels of expressions, types and calls inside each other, those of the functions a body is reached through counted.
+
+Five Python frames a level leave a caller some hundreds of the thousand that Python allows. The deepest example has 26.
+"""
+
+
+class Nesting:
+    """How deep the elaborator is."""
+
+    def __init__(self) -> None:
+        self.level = 0
+
+    def enter(self, span: Span) -> None:
+        """One level deeper; who calls it takes the level back. Raises E2008 at the limit."""
+        if self.level >= NESTING_LIMIT:
+            hint = "name a part by `let`, or state the results of the functions called"
+            raise fail("E2008", f"this is nested more than {NESTING_LIMIT} levels deep", span, hint)
+        self.level += 1
