@@ -1,0 +1,62 @@
+//! How much work a kernel is: the host's measure for whether dividing a launch over workers pays.
+
+use presk_kernel::Kernel;
+use presk_kernel::ir::{Int, Real, RealBinary, RealUnary, Statement, StatementKind, Vector};
+use presk_kernel::walk::Value;
+
+/// Weighted operations from which a launch without a word about it is divided: a piece of it then takes far longer than
+/// waking a worker.
+pub const DIVIDED_FROM: u64 = 4_000_000;
+
+/// A division or a square root beside an addition.
+const DIVISION: u64 = 8;
+/// An elementary function.
+const FUNCTION: u64 = 32;
+/// A power.
+const POWER: u64 = 64;
+
+/// The weighted operations of one run: each load, store and arithmetic operation counts 1, slower ones more; index
+/// arithmetic that is affine in the counters is free, as it is to compiled code.
+#[must_use]
+pub fn weighted_operations(kernel: &Kernel) -> u64 {
+    block(&kernel.body)
+}
+
+fn block(body: &[Statement]) -> u64 {
+    body.iter().fold(0, |sum, each| sum.saturating_add(statement(each)))
+}
+
+fn statement(statement: &Statement) -> u64 {
+    let mut own = u64::from(statement.kind.stored().is_some());
+    statement.kind.values(&mut |value| value.visit(&mut |value| own = own.saturating_add(weight(value))));
+    match &statement.kind {
+        StatementKind::For(each) => each.extent.saturating_mul(block(&each.body)),
+        StatementKind::If(_, body) => own.saturating_add(block(body)),
+        _ => own,
+    }
+}
+
+fn weight(value: Value<'_>) -> u64 {
+    match value {
+        Value::Real(Real::Constant(_) | Real::Variable(_)) | Value::Vector(Vector::Variable(_)) => 0,
+        Value::Real(Real::Call(..)) => FUNCTION,
+        Value::Real(Real::Binary(RealBinary::Pow, ..)) => POWER,
+        Value::Real(Real::Binary(RealBinary::Div, ..) | Real::Unary(RealUnary::Sqrt, _))
+        | Value::Vector(Vector::Binary(RealBinary::Div, ..) | Vector::Unary(RealUnary::Sqrt, _)) => DIVISION,
+        Value::Real(_) | Value::Vector(_) | Value::Int(Int::Load(_)) => 1,
+        Value::Int(_) | Value::Bool(_) => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rounds_multiply_and_functions_weigh() {
+        let text = "kernel work (%0 : f32[10, 20]) -> %1 : f32[10] {\n  for i0 in 0..10 {\n    s0 = 0\n    for i1 in 0..20 {\n      s0 = (s0 + exp(%0[i0, i1]))\n    }\n    %1[i0] = s0\n  }\n}\n";
+        let kernel = presk_kernel::parse(text).expect("it reads");
+        // An addition, a function and a load; a store a row.
+        assert_eq!(weighted_operations(&kernel), 10 * (20 * (1 + FUNCTION + 1) + 1));
+    }
+}
