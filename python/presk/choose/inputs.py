@@ -58,7 +58,8 @@ def name_of(parameter: Parameter) -> str:
 
 def _stored(name: str, value: Any, element: Element, layers: int) -> Any:
     if element.scales is not None:
-        return settle(name, _floats(value, "f64"), element.kind, element.scales[0], layers).values()
+        given = value if isinstance(value, Quantized) else _floats(value, "f64")
+        return settle(name, given, element.kind, element.scales[0], layers).values()
     return _floats(value, element.kind)
 
 

@@ -98,15 +98,14 @@ def stretch(recorder: Recorder, base: Held, first: int, strides: tuple[tuple[int
 
 
 def _is_addressable(base: Held, first: int, strides: tuple[tuple[int, int], ...], rest: int) -> bool:
-    """Whether what begins there begins at a byte: of int4 two elements are one."""
+    """Whether what begins there is a row: of int4 nothing else is sure to begin at a byte."""
     assert base.scales is not None, "asked of integers"
-    row = base.scales.row
-    unit = 1 if base.element.kind == "int8" else 2 if row % 2 == 0 else row
+    unit = 1 if base.element.kind == "int8" else max(base.scales.row, 1)
     return all(step * rest % unit == 0 for step in (first, *(step for _, step in strides)))
 
 
 def steps_alone(recorder: Recorder, base: Held) -> Held:
-    """What a loop may go over along the first axis: as it is, or its values where an element begins within a byte."""
+    """What a loop may go over along the first axis: as it is, or its values where an element begins within a row."""
     if base.scales is None:
         return base
     rest = volume(base.type) // max(base.type.sizes[0], 1)
@@ -133,10 +132,9 @@ def _run(along: Along) -> tuple[int, int] | None:
 def _has_rows(held: Held, run: tuple[int, int]) -> bool:
     """Whether a kernel's rows of int4 are the stored ones: the last axis, or the run where it ends there."""
     assert held.scales is not None, "asked of integers"
-    sizes, stored = held.type.sizes, held.scales.row
+    sizes = held.type.sizes
     row = prod(sizes[run[0] :]) if run[1] == len(sizes) else sizes[-1]
-    is_one = prod(sizes) == row <= stored
-    return held.element.kind == "int8" or row == stored or is_one or (row % 2 == 0 and stored % 2 == 0)
+    return held.element.kind == "int8" or row == held.scales.row
 
 
 def values(recorder: Recorder, held: Held) -> Held:
@@ -182,13 +180,13 @@ def _apart(held: Held) -> tuple[int, tuple[int, ...], tuple[int, int]]:
     layers, inner = prod(sizes[:axes]), sizes[axes:]
     run = _run(along[axes:]) or (0, 0)
     before, scaled, behind = prod(inner[: run[0]]), prod(inner[run[0] : run[1]]), prod(inner[run[1] :])
-    if behind == 1 and scaled > row > 0:
-        layers, scaled = layers * scaled // row, row  # all layers are in the run
-    if behind == 1:
+    if behind == 1 and (held.element.kind == "int8" or scaled == row):
         return layers, (before, scaled), (1, 2)
-    if behind > row > 0:
-        return layers, (before, scaled, behind // row, row), (1, 2)
-    return layers, (before, scaled, behind), (1, 2)
+    if held.element.kind == "int8":
+        return layers, (before, scaled, behind), (1, 2)
+    if behind == 1 and before == 1 and scaled > row > 0:
+        return layers * scaled // row, (1, row), (1, 2)  # the layers' axes are in the stretch
+    return layers, (before, scaled, behind // max(row, 1), row), (1, 2)
 
 
 def _kernel(element: Element, sizes: tuple[int, ...]) -> Kernel:
