@@ -9,7 +9,7 @@ from presk.check import static
 from presk.check.context import Context, Counters, as_data, coerce, origin_of
 from presk.check.emit import Emitter, Handle
 from presk.check.session import Instance, Session
-from presk.check.signature import RUN, Mismatch, Parameter, Signature, Solver, signature_of
+from presk.check.signature import RUN, Mismatch, Parameter, Signature, Solver, Subject, signature_of
 from presk.check.typing import DIMENSION, TypeScope, module_numbers, number
 from presk.check.values import (
     Abstract,
@@ -22,6 +22,7 @@ from presk.check.values import (
     Truth,
     Value,
     describe,
+    show_function,
     type_of,
 )
 from presk.shapes import constants, types
@@ -29,7 +30,7 @@ from presk.shapes.poly import Poly, variable
 from presk.shapes.poly import number as size_of
 from presk.shapes.types import BOOL, HIDDEN, Axis, AxisOrRun, RecordOf, Run, Shape, Tensor, TupleOf, Type
 from presk.syntax import tree
-from presk.text.diagnostics import Note, PreskError, did_you_mean, fail
+from presk.text.diagnostics import Note, PreskError, counted, did_you_mean, fail
 from presk.text.spans import Span
 
 
@@ -80,12 +81,13 @@ def prepare(
     solver.trees.update(zip(signature.tree_variables, function.trees, strict=False))
     try:
         for parameter, (value, place) in zip(signature.parameters, given, strict=True):
+            solver.subject = Subject(place, parameter.span)
             _match(solver, parameter, value, name, place)
         solver.solve()
     except Mismatch as error:
-        place = _place(signature, given, error.message, span)
-        note = Note(f"`{name}` is declared here", signature.declaration.node.name_span)
-        raise fail(error.code, error.message, place, error.hint, (note,)) from None
+        subject = error.subject or Subject(span, signature.declaration.node.name_span)
+        note = Note(f"`{name}` is declared here", subject.parameter)
+        raise fail(error.code, error.message, subject.argument, error.hint, (note,)) from None
     _require_solved(solver, signature, name, span)
     return _instance(context, function, signature, solver, given)
 
@@ -109,7 +111,9 @@ def _evaluate(
     for place, argument in enumerate(arguments):
         target = argument.name or (names[place] if place < len(names) else None)
         if target is None:
-            raise fail("E3002", f"`{name}` takes {len(names)} arguments, not {len(arguments)}", argument.span)
+            raise fail(
+                "E3002", f"`{name}` takes {counted(len(names), 'argument')}, not {len(arguments)}", argument.span
+            )
         if target not in names:
             hint = did_you_mean(target, names) or f"it takes {', '.join(names)}"
             raise fail("E3002", f"`{name}` has no parameter `{target}`", argument.span, hint)
@@ -145,17 +149,18 @@ def _match(solver: Solver, parameter: Parameter, value: Value, function: str, pl
     what = f"`{parameter.name}` of `{function}`"
     if parameter.kind == "static":
         if not isinstance(value, Number):
-            raise Mismatch("E3005", f"{what} is a nat known at binding, not {describe(value)}")
+            raise solver.mismatch("E3005", f"{what} is a nat known at binding, not {describe(value)}")
         solver.sizes[DIMENSION + parameter.name] = static.as_size(value, place)
         return
     if parameter.kind == "function":
         if not isinstance(value, (FunctionValue, Abstract)):
-            raise Mismatch("E3001", f"{what} is a declared function's name, not {describe(value)}", "wrap it in a `fn`")
+            hint = "declare a `fn` that calls it and pass its name: there are no closures"
+            raise solver.mismatch("E3001", f"{what} is a declared function's name, not {describe(value)}", hint)
         return
     assert parameter.type is not None and not isinstance(parameter.type, FunctionType)
     actual = _type_for(value, parameter.type)
     if actual is None:
-        raise Mismatch("E3001", f"{what} is {solver.show(parameter.type)}, not {describe(value)}")
+        raise solver.mismatch("E3001", f"{what} is {solver.show(parameter.type)}, not {describe(value)}")
     solver.match(parameter.type, actual, what)
 
 
@@ -176,14 +181,6 @@ def _type_for(value: Value, pattern: Type) -> Type | None:
             return RecordOf(tuple((n, p) for n, p in parts if p is not None)) if all(p for _, p in parts) else None
         case _:
             return type_of(value)
-
-
-def _place(signature: Signature, given: list[tuple[Value, Span]], message: str, span: Span) -> Span:
-    """The argument a message is about."""
-    for parameter, (_, place) in zip(signature.parameters, given, strict=True):
-        if f"`{parameter.name}` of `" in message:
-            return place
-    return span
 
 
 def _require_solved(solver: Solver, signature: Signature, name: str, span: Span) -> None:
@@ -289,7 +286,8 @@ def _check_function(
     what = f"the function given for `{name}`"
     if isinstance(value, Abstract):
         if value.signature != wanted:
-            raise fail("E3001", f"{what} has another type", span)
+            message = f"{what} is {show_function(value.signature)}, not {show_function(wanted)}"
+            raise fail("E3001", message, span)
         return
     inner = replace(context.inner(), emitter=context.emitter)
     stand_ins = {f"{index}": Data(each, None, origin_of(each)) for index, each in enumerate(wanted.parameters)}
@@ -303,7 +301,7 @@ def call_abstract(context: Context, function: Abstract, arguments: tuple[tree.Ar
     """A call of a parameter of function type, while a program is checked."""
     wanted = function.signature.parameters
     if len(arguments) != len(wanted) or any(argument.name is not None for argument in arguments):
-        raise fail("E3002", f"`{function.name}` takes {len(wanted)} arguments by position", span)
+        raise fail("E3002", f"`{function.name}` takes {counted(len(wanted), 'argument')} by position", span)
     for place, (argument, each) in enumerate(zip(arguments, wanted, strict=True)):
         coerce(context, context.evaluate(argument.value), each, f"argument {place} of `{function.name}`", argument.span)
     return Data(function.signature.result, None, origin_of(function.signature.result))
@@ -335,7 +333,8 @@ def _body_result(context: Context, instance: Instance) -> Data:
     value = context.evaluate(node.body)
     if instance.result is None:
         return as_data(context, value, node.body.result.span)
-    return coerce(context, value, instance.result, f"the result of `{node.name}`", node.body.result.span)
+    stated = None if node.result is None else node.result.span
+    return coerce(context, value, instance.result, f"the result of `{node.name}`", node.body.result.span, stated)
 
 
 def _body_context(session: Session, instance: Instance, emitter: Emitter, in_map: bool) -> Context:

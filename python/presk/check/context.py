@@ -167,8 +167,8 @@ def as_real(context: Context, value: Value, span: Span) -> Data:
     return Data(Tensor("real", data.type.axes), context.emitter.inject(data.handle, span))
 
 
-def coerce(context: Context, value: Value, wanted: Type, what: str, span: Span) -> Data:
-    """The value as data of a stated type; the caller sees the stated type. Raises PreskError."""
+def coerce(context: Context, value: Value, wanted: Type, what: str, span: Span, stated: Span | None = None) -> Data:
+    """The value as data of a type stated at `stated`; the caller sees the stated type. Raises PreskError."""
     if isinstance(wanted, Tensor) and wanted.kind == "real" and isinstance(value, (Data, Number)):
         actual = type_of(value)
         if isinstance(actual, Tensor) and actual.kind == "nat":
@@ -177,17 +177,19 @@ def coerce(context: Context, value: Value, wanted: Type, what: str, span: Span) 
         return nat_literal(context, value, wanted, what, span)
     if isinstance(value, Items) and isinstance(wanted, TupleOf) and len(value.items) == len(wanted.items):
         parts = [
-            coerce(context, v, w, f"item {at} of {what}", span)
+            coerce(context, v, w, f"item {at} of {what}", span, stated)
             for at, (v, w) in enumerate(zip(value.items, wanted.items, strict=True))
         ]
         return as_data(context, Items(tuple(parts)), span)
     if isinstance(value, Fields) and isinstance(wanted, RecordOf):
         named = dict(value.fields)
         if named.keys() == {name for name, _ in wanted.fields}:
-            fields = tuple((n, coerce(context, named[n], w, f"`{n}` of {what}", span)) for n, w in wanted.fields)
+            fields = tuple(
+                (n, coerce(context, named[n], w, f"`{n}` of {what}", span, stated)) for n, w in wanted.fields
+            )
             return as_data(context, Fields(fields), span)
     data = as_data(context, value, span)
-    meet(wanted, data.type, what, span)
+    meet(wanted, data.type, what, span, stated)
     return Data(wanted, data.handle, data.origin)
 
 

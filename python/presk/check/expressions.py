@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from presk.check import static
 from presk.check.context import Context, as_data, coerce, field_of, rule
-from presk.check.invoke import apply_primitive
+from presk.check.invoke import Places, apply_primitive
 from presk.check.scope import Declaration
+from presk.check.signature import names_kept
 from presk.check.slices import replace_slice
 from presk.check.typing import find, module_arguments, module_type
 from presk.check.values import (
@@ -27,10 +28,14 @@ from presk.check.values import (
 )
 from presk.primitives.all import TABLE
 from presk.shapes import constants, types
+from presk.shapes.poly import variable
 from presk.shapes.types import ModuleOf, Tensor, TreeVariable, Type
 from presk.syntax import tree
 from presk.text.diagnostics import PreskError, did_you_mean, fail
 from presk.text.spans import Span
+
+SHOWN_CONDITION = 24
+"""Characters of a condition that stand for a number it chooses, in messages."""
 
 POWER_LIMIT = 4
 """`x ** n` up to this constant n is a product from the left; every other power is `pow` (language.md 4)."""
@@ -237,17 +242,19 @@ def unary(context: Context, node: tree.Unary) -> Value:
 @rule(tree.Operation)
 def operation(context: Context, node: tree.Operation) -> Value:
     """Operators of one level, from the left."""
-    value = context.evaluate(node.first)
+    value, place = context.evaluate(node.first), node.first.span
     for step in node.steps:
-        value = _binary(context, step.op, value, context.evaluate(step.operand), step.span)
+        places = Places((place, step.operand.span))
+        value = _binary(context, step.op, value, context.evaluate(step.operand), step.span, places)
+        place = step.span
     return value
 
 
-def _binary(context: Context, op: str, left: Value, right: Value, span: Span) -> Value:
+def _binary(context: Context, op: str, left: Value, right: Value, span: Span, places: Places) -> Value:
     if op in ("and", "or"):
         if isinstance(left, Truth) and isinstance(right, Truth):
             return _logic(op, left.value, right.value)
-        return apply_primitive(context, op, [left, right], {}, span)
+        return apply_primitive(context, op, [left, right], {}, span, places=places)
     if isinstance(left, Number) and isinstance(right, Number):
         return static.binary(op, left, right, span)
     if op == "//":
@@ -255,7 +262,7 @@ def _binary(context: Context, op: str, left: Value, right: Value, span: Span) ->
     if op == "**" and isinstance(right, Number):
         return _power(context, left, right, span)
     primitive = static.COMPARISONS.get(op) or static.OPERATIONS[op]
-    return apply_primitive(context, primitive, [left, right], {}, span)
+    return apply_primitive(context, primitive, [left, right], {}, span, places=places)
 
 
 def _logic(op: str, left: bool | None, right: bool | None) -> Truth:
@@ -370,15 +377,41 @@ def choice(context: Context, node: tree.If) -> Value:
             context.postpone(error)
     if len(ways) < 2:
         raise fail(SILENT, "a way of this choice does not check", node.span)
-    return _either(context, ways[0], ways[1], node.span)
+    return _either(context, ways[0], ways[1], node)
 
 
-def _either(context: Context, left: Value, right: Value, span: Span) -> Value:
-    """The value of an undecided choice while checking: both branches must be of one type."""
-    if isinstance(left, Number) and isinstance(right, Number):
-        return left if left == right else Data(types.REAL, None)
+def _either(context: Context, left: Value, right: Value, node: tree.If) -> Value:
+    """The value of an undecided choice while checking. Both ways have one type, names of axes included."""
+    span = node.span
+    match left, right:
+        case Number(one, nat), Number(other, also):
+            if one == other:
+                return left
+            unknown = variable(f"(if {_shortened(node.condition.span.text)})")
+            return Number(constants.from_size(unknown), nat and also)
+        case Truth(one), Truth(other):
+            return Truth(one if one == other else None)
+        case Items(mine), Items(theirs) if len(mine) == len(theirs):
+            pairs = zip(mine, theirs, strict=True)
+            return Items(tuple([_either(context, one, other, node) for one, other in pairs]))
+        case Fields(mine), Fields(theirs) if [name for name, _ in mine] == [name for name, _ in theirs]:
+            triples = zip(mine, theirs, strict=True)
+            return Fields(tuple([(name, _either(context, one, other, node)) for (name, one), (_, other) in triples]))
+        case _ if left == right:
+            return left
+        case _:
+            pass
     one, other = as_data(context, left, span), as_data(context, right, span)
-    return coerce(context, other, one.type, "the other branch", span)
+    result = coerce(context, other, one.type, "the other way of this `if`", node.otherwise.span)
+    if not names_kept(one.type, other.type):
+        message = f"one way of this `if` is {types.show(one.type)}, the other {types.show(other.type)}"
+        hint = "both have the same names of axes: `rename(x, a = b)`"
+        raise fail("E3003", message, node.otherwise.span, hint)
+    return result
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= SHOWN_CONDITION else f"{text[: SHOWN_CONDITION - 1]}…"
 
 
 @rule(tree.Update)

@@ -21,7 +21,7 @@ from presk.shapes import constants, types
 from presk.shapes.constants import Constant
 from presk.shapes.types import ModuleOf, Stacked, Tensor, Type
 from presk.syntax import tree
-from presk.text.diagnostics import did_you_mean, fail
+from presk.text.diagnostics import counted, did_you_mean, fail
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,7 @@ class _Reader:
 
     def _combine(self, name: str, operands: tuple[Initial, ...], written: tree.Node) -> Initial:
         if len(operands) != len(TABLE[name].operands):
-            raise fail("E3002", f"`{name}` takes {len(TABLE[name].operands)} operands", written.span)
+            raise fail("E3002", f"`{name}` takes {counted(len(TABLE[name].operands), 'operand')}", written.span)
         fills = [Number(operand.value, nat=False) for operand in operands if isinstance(operand, Fill)]
         if len(fills) == len(operands):
             return Fill(static.fold(name, fills, written.span).value)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from presk.check import static
-from presk.check.context import Context, as_data, as_real, located
+from presk.check.context import Context, as_data, as_real
 from presk.check.typing import shape_of
 from presk.check.values import Data, Number, PrimitiveName, Truth, Value, describe
 from presk.primitives.all import TABLE
@@ -14,12 +14,13 @@ from presk.primitives.call import Given, injected, normalize, operands_of, resul
 from presk.primitives.contractions import RUN_LABEL
 from presk.primitives.new_axes import OPEN
 from presk.primitives.signature import show_signature
-from presk.primitives.table import Attribute, Keyword, Operand, Primitive
+from presk.primitives.table import Attribute, Keyword, Misfit, Operand, Primitive
 from presk.shapes import constants
+from presk.shapes.align import Misaligned
 from presk.shapes.poly import number as size_of
-from presk.shapes.types import BOOL, REAL, Axis, AxisOrRun, Run, Shape, Tensor, Type
+from presk.shapes.types import BOOL, REAL, Axis, AxisOrRun, Run, Shape, Tensor, Type, show
 from presk.syntax import tree
-from presk.text.diagnostics import did_you_mean, fail
+from presk.text.diagnostics import Note, counted, did_you_mean, fail
 from presk.text.spans import Span
 
 
@@ -29,6 +30,18 @@ class Written:
 
     operands: tuple[Value, ...]
     given: dict[str, Given]
+    places: Places
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a call's operands stand, in order and by name, and its keywords: messages point there."""
+
+    operands: tuple[Span, ...] = ()
+    named: Mapping[str, Span] = field(default_factory=dict[str, Span])
+
+
+NO_PLACES = Places()
 
 
 def call_primitive(
@@ -39,12 +52,19 @@ def call_primitive(
     arguments = node.arguments if isinstance(node, tree.Call) else ()
     written = _sort(context, row, brackets, arguments, node.span)
     if row.draws:
-        if context.in_map:
-            raise fail(
-                "E3010", f"`{name}` can't draw for the leaves of a tree", node.span, "a draw needs axes of its own"
-            )
-        written.given["draw"] = context.counters.draws[node.span.start] if isinstance(node, tree.Call) else 0
-    return apply_primitive(context, name, written.operands, written.given, node.span)
+        written.given["draw"] = _draw_number(context, name, node)
+    return apply_primitive(context, name, written.operands, written.given, node.span, places=written.places)
+
+
+def _draw_number(context: Context, name: str, node: tree.Call | tree.Axes) -> int:
+    if context.in_map:
+        hint = "a draw needs axes of its own"
+        raise fail("E3010", f"`{name}` can't draw for the leaves of a tree", node.span, hint)
+    found = context.counters.draws.get(node.span.start)
+    if found is None:
+        hint = f"write `{name}` where it draws: a draw's number is its place among those of its name"
+        raise fail("E3001", f"`{name}` can't draw by another name", node.span, hint)
+    return found
 
 
 def apply_primitive(
@@ -54,6 +74,7 @@ def apply_primitive(
     given: Mapping[str, Given],
     span: Span,
     new: Shape | None = None,
+    places: Places = NO_PLACES,
 ) -> Value:
     """A primitive on values.
 
@@ -63,22 +84,34 @@ def apply_primitive(
     numbers = [value for value in values if isinstance(value, Number)]
     if name in static.FOLDED and len(numbers) == len(values) == len(row.operands):
         return static.fold(name, numbers, span)
-    with located(span):
+    wanted = dict(given) if new is None else {**given, "new": new}
+    draw = wanted.pop("draw", None)
+    types: list[Type] = []
+    try:
         rows = operands_of(row, len(values))
-        types = [_operand_type(context, each, value, span) for each, value in zip(rows, values, strict=True)]
+        types.extend([_operand_type(context, each, value, span) for each, value in zip(rows, values, strict=True)])
         targets = injected(row, types)
-        wanted = dict(given) if new is None else {**given, "new": new}
-        draw = wanted.pop("draw", None)
         attributes: dict[str, Attribute] = normalize(row, targets, wanted)
         if isinstance(draw, int):
             attributes["draw"] = draw
         result = result_type(row, targets, attributes)
+    except Misfit as error:
+        place = places.named.get(error.about or "", span)
+        raise fail(error.code, error.message, place, error.hint) from None
+    except Misaligned as error:
+        raise fail("E3003", error.message, span, error.hint, _shape_notes(types, places)) from None
     handles = [_operand(context, value, target, span) for value, target in zip(values, targets, strict=True)]
     if name == "dropout":
         return _dropout(context, values, handles, result, draw, span)
     if name == "stop_gradient" and isinstance(values[0], Number):
         return values[0]
     return Data(result, context.emitter.apply(name, handles, tuple(attributes.items()), result, span))
+
+
+def _shape_notes(operands: list[Type], places: Places) -> list[Note]:
+    """Which shape stands where, for a message about two of them."""
+    pairs = zip(operands, places.operands, strict=False)
+    return [Note(f"this is {show(each)}", place) for each, place in pairs if isinstance(each, Tensor) and each.axes]
 
 
 def _dropout(
@@ -127,25 +160,30 @@ def _sort(
 ) -> Written:
     operands: dict[str, Value] = {}
     variadic: list[Value] = []
+    places: list[Span] = []
     given: dict[str, Given] = {}
     labels: list[tuple[str, ...] | None] = []
     keywords = {keyword.name: keyword for keyword in row.keywords}
     rows = {operand.name: operand for operand in row.operands}
     order = row.positional or tuple(rows)
+    named: dict[str, Span] = {}
     pairs: list[tuple[str, str]] = []
     free = next((keyword for keyword in row.keywords if keyword.kind == "names"), None)
     for place, argument in enumerate(arguments):
         if argument.name is None and row.operands and row.operands[-1].variadic:
             variadic.append(context.evaluate(argument.value))
+            places.append(argument.span)
             continue
         name = argument.name or (order[place] if place < len(order) else None)
         if name is None:
-            raise fail("E3002", f"`{row.name}` takes {len(order)} arguments by position", argument.span, _usage(row))
-        if name in operands or name in given:
+            raise fail(
+                "E3002", f"`{row.name}` takes {counted(len(order), 'argument')} by position", argument.span, _usage(row)
+            )
+        if name in named:
             raise fail("E3002", f"`{name}` is given twice", argument.span)
+        named[name] = argument.value.span
         if name in rows:
-            value, label = _labelled(context, row, argument.value)
-            operands[name] = value
+            operands[name], label = _labelled(context, row, argument.value)
             labels.append(label)
         elif name in keywords and keywords[name] is not free:
             given[name] = _keyword(context, keywords[name], argument.value)
@@ -156,11 +194,13 @@ def _sort(
             raise fail("E3002", f"`{row.name}` has no argument `{name}`", argument.span, hint)
     if free is not None:
         given[free.name] = tuple(pairs)
+        named[free.name] = span
     if brackets is not None:
         given.update(_brackets(context, row, brackets, span))
     if row.name == "ein":
         given["labels"] = tuple(labels)
-    return Written(_in_order(row, operands, variadic, span), given)
+    places.extend([named[name] for name in rows if name in operands])
+    return Written(_in_order(row, operands, variadic, span), given, Places(tuple(places), named))
 
 
 def _usage(row: Primitive) -> str:

@@ -8,7 +8,7 @@ from presk.check import static
 from presk.check.context import Context, as_data, coerce, located, origin_of, rule
 from presk.check.emit import LoopSource
 from presk.check.expressions import bind_pattern
-from presk.check.signature import same_tree
+from presk.check.signature import names_kept, same_tree
 from presk.check.values import Data, Items, Number, Value, describe
 from presk.primitives.axes import resolve_axis
 from presk.shapes import types
@@ -174,7 +174,7 @@ def _body(
 def _next_state(context: Context, value: Value, state: Type, span: Span) -> Data:
     following = coerce(context, value, state, "the next state", span)
     actual = as_data(context, value, span).type if isinstance(value, Data) else state
-    if not _names_kept(state, actual):
+    if not names_kept(state, actual):
         message = f"the state is {types.show(state)} at first, but {types.show(actual)} after a round"
         raise fail(
             "E3003",
@@ -183,15 +183,6 @@ def _next_state(context: Context, value: Value, state: Type, span: Span) -> Data
             "names are part of the state's type: `rename(x, a = b)`, or name the axes at the start",
         )
     return following
-
-
-def _names_kept(one: Type, other: Type) -> bool:
-    mine, theirs = list(types.leaves(one)), list(types.leaves(other))
-    return len(mine) == len(theirs) and all(
-        [axis.name if isinstance(axis, Axis) else axis for axis in a.axes]
-        == [axis.name if isinstance(axis, Axis) else axis for axis in b.axes]
-        for (_, a), (_, b) in zip(mine, theirs, strict=True)
-    )
 
 
 @rule(tree.MapTrees)

@@ -19,7 +19,8 @@ from presk.check.initial import check_initializers
 from presk.check.scope import DIAGNOSTIC_LIMIT, Declaration, File, Files, open_program, read_source
 from presk.check.signature import Signature
 from presk.check.typing import TypeScope, resolve
-from presk.check.values import SILENT, FunctionType, FunctionValue
+from presk.check.values import SILENT, FunctionType, FunctionValue, show_function
+from presk.check.wellformed import check_defaults, check_module_defaults, repeated_names
 from presk.shapes import constants, types
 from presk.shapes.constants import Constant
 from presk.shapes.types import Type
@@ -161,12 +162,14 @@ def _check_files(session: CheckSession, files: list[File]) -> Iterator[Diagnosti
         for declaration in file.declarations.values():
             if declaration.file is not file:
                 continue
+            yield from repeated_names(declaration)
             try:
                 _check_declaration(session, declaration)
             except PreskError as error:
                 yield from error.diagnostics
     for function in _functions(session, files):
         try:
+            check_defaults(session, function)
             session.check_function(session.generic(function), function.declaration.node.span)
         except PreskError as error:
             yield from error.diagnostics
@@ -183,6 +186,7 @@ def _check_declaration(session: CheckSession, declaration: Declaration) -> None:
                 session.closed_aliases[declaration] = found
         case tree.Module(span=span):
             session.generic_module(declaration, span)
+            check_module_defaults(session, declaration)
             check_initializers(session, declaration)
         case _:
             pass
@@ -228,8 +232,7 @@ def _show_parameter(name: str, each: Type | FunctionType | None) -> str:
     match each:
         case None:
             return f"{name}: nat"
-        case FunctionType(parameters, result):
-            inside = ", ".join(types.show(parameter) for parameter in parameters)
-            return f"{name}: fn({inside}) -> {types.show(result)}"
+        case FunctionType():
+            return f"{name}: {show_function(each)}"
         case _:
             return f"{name}: {types.show(each)}"

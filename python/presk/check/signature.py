@@ -6,7 +6,7 @@ A signature's sizes are over its own dimension variables, written with the prefi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -26,7 +26,7 @@ from presk.shapes import constants, types
 from presk.shapes.poly import Poly, variable
 from presk.shapes.types import Axis, ModuleOf, RecordOf, Run, Shape, Stacked, Tensor, TreeVariable, TupleOf, Type
 from presk.syntax import tree
-from presk.text.diagnostics import fail
+from presk.text.diagnostics import Note, fail
 from presk.text.spans import Span
 
 if TYPE_CHECKING:
@@ -162,27 +162,59 @@ def _module_names(declaration: Declaration, written: list[tree.TypeExpr]) -> Ite
 
 
 class Mismatch(Exception):
-    """A value that can't be what is asked: a code, a sentence, a hint. The caller knows where."""
+    """A value that can't be what is asked: a code, a sentence, a hint, and the solver's `subject` at that point."""
 
     def __init__(self, code: str, message: str, hint: str | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.message = message
         self.hint = hint
+        self.subject: Subject | None = None
+
+
+@dataclass(frozen=True)
+class Subject:
+    """An argument and the parameter it is given for: where messages about it point."""
+
+    argument: Span
+    parameter: Span
+
+
+@dataclass(frozen=True)
+class Equation:
+    """`pattern` must be `actual`, which is `what`; `asked` and `given` are the types they come from."""
+
+    pattern: Poly
+    actual: Poly
+    what: str
+    asked: Type
+    given: Type
+    subject: Subject | None
 
 
 class Solver:
-    """What a signature's variables are, found by matching its types against the actual ones."""
+    """What a signature's variables are, found by matching its types against the actual ones.
 
-    def __init__(self, pattern_names: dict[str, str] | None = None) -> None:
+    `subject` is what is being matched; a Mismatch carries it.
+    """
+
+    def __init__(self) -> None:
         self.sizes: dict[str, Poly] = {}
         self.run: Shape | None = None
         self.trees: dict[str, Type] = {}
-        self.equations: list[tuple[Poly, Poly, str]] = []
-        self.bounds: list[tuple[Poly, Poly, str]] = []
+        self.equations: list[Equation] = []
+        self.bounds: list[Equation] = []
+        self.subject: Subject | None = None
 
     def match(self, pattern: Type, actual: Type, what: str) -> None:
         """Notes all that must hold for `actual` to stand where `pattern` is asked. Raises Mismatch."""
+        try:
+            self._match(pattern, actual, what)
+        except Mismatch as error:
+            error.subject = self.subject
+            raise
+
+    def _match(self, pattern: Type, actual: Type, what: str) -> None:
         match pattern, actual:
             case Tensor(), Tensor():
                 self._match_tensor(pattern, actual, what)
@@ -194,49 +226,76 @@ class Solver:
                     )
             case TupleOf(mine), TupleOf(theirs) if len(mine) == len(theirs):
                 for at, (each, other) in enumerate(zip(mine, theirs, strict=True)):
-                    self.match(each, other, f"item {at} of {what}")
+                    self._match(each, other, f"item {at} of {what}")
             case RecordOf(mine), RecordOf(theirs) if [n for n, _ in mine] == [n for n, _ in theirs]:
                 for (name, each), (_, other) in zip(mine, theirs, strict=True):
-                    self.match(each, other, f"`{name}` of {what}")
+                    self._match(each, other, f"`{name}` of {what}")
             case ModuleOf(), ModuleOf() if pattern.name == actual.name:
                 self._match_module(pattern, actual, what)
             case Stacked(mine, count), Stacked(theirs, other):
-                self.equations.append((count, other, f"the number of layers of {what}"))
-                self.match(mine, theirs, what)
+                self._equate(count, other, f"the number of layers of {what}", pattern, actual)
+                self._match(mine, theirs, what)
             case _:
                 raise Mismatch("E3001", f"{what} is {types.show(actual)}, not {self.show(pattern)}")
+
+    def _equate(self, pattern: Poly, actual: Poly, what: str, asked: Type, given: Type) -> None:
+        self.equations.append(Equation(pattern, actual, what, asked, given, self.subject))
+
+    def mismatch(self, code: str, message: str, hint: str | None = None) -> Mismatch:
+        """A Mismatch about what is being matched."""
+        error = Mismatch(code, message, hint)
+        error.subject = self.subject
+        return error
 
     def solve(self) -> None:
         """Finds the variables and checks every equation. Raises Mismatch."""
         pending = self.equations
         while True:
-            rest = [each for each in pending if not self._bind(*each[:2])]
+            rest = [each for each in pending if not self._about(each, self._bind)]
             if len(rest) == len(pending):
                 break
             pending = rest
-        for pattern, actual, what in pending:
-            expected = self._substituted(pattern)
-            if expected.variables() and any(name.startswith(DIMENSION) for name in expected.variables()):
-                continue
-            if expected != actual:
-                raise Mismatch("E3003", f"{what} is {actual}, not {expected}", "sizes must be equal")
-        for pattern, actual, what in self.bounds:
-            name = pattern.sole_variable
-            if name is not None and name.startswith(DIMENSION) and name not in self.sizes:
-                self.sizes[name] = actual
-            expected = self._substituted(pattern)
-            if not static.at_most(actual, expected):
-                raise Mismatch("E3007", f"{what} is a nat < {actual}, which is not certain to be < {expected}")
+        for equation in pending:
+            self._about(equation, self._check_equal)
+        for bound in self.bounds:
+            self._about(bound, self._check_bound)
+
+    def _about(self, equation: Equation, step: Callable[[Equation], bool]) -> bool:
+        try:
+            return step(equation)
+        except Mismatch as error:
+            error.subject = equation.subject
+            raise
+
+    def _check_equal(self, equation: Equation) -> bool:
+        expected = self._substituted(equation.pattern)
+        unknown = any(name.startswith(DIMENSION) for name in expected.variables())
+        if unknown or expected == equation.actual:
+            return True
+        asked, given = self.show(equation.asked), types.show(equation.given)
+        hint = f"{given} stands where {asked} is asked: sizes must be equal, nothing is stretched"
+        raise Mismatch("E3003", f"{equation.what} is {equation.actual}, not {expected}", hint)
+
+    def _check_bound(self, equation: Equation) -> bool:
+        name = equation.pattern.sole_variable
+        if name is not None and name.startswith(DIMENSION) and name not in self.sizes:
+            self.sizes[name] = equation.actual
+        expected = self._substituted(equation.pattern)
+        if static.at_most(equation.actual, expected):
+            return True
+        message = f"{equation.what} is a nat < {equation.actual}, which is not certain to be < {expected}"
+        raise Mismatch("E3007", message)
 
     def show(self, pattern: Type) -> str:
         """A pattern as far as it is known, without the variables' prefix."""
-        return types.show(types.substitute(pattern, self.sizes)).replace(DIMENSION, "")
+        return types.show(types.substitute(pattern, self.sizes))
 
     def _substituted(self, pattern: Poly) -> Poly:
         return pattern.substitute(self.sizes)
 
-    def _bind(self, pattern: Poly, actual: Poly) -> bool:
+    def _bind(self, equation: Equation) -> bool:
         """Binds a variable that stands alone or is the only unknown and linear; whether it did."""
+        pattern, actual = equation.pattern, equation.actual
         known = self._substituted(pattern)
         unknown = [name for name in known.variables() if name.startswith(DIMENSION)]
         if len(unknown) != 1:
@@ -245,10 +304,8 @@ class Solver:
         if solution is None:
             return False
         if solution.constant is not None and (solution.whole is None or solution.whole < 0):
-            raise Mismatch(
-                "E4003",
-                f"no whole number `{unknown[0][1:]}` makes {str(known).replace(DIMENSION, '')} equal to {actual}",
-            )
+            message = f"no whole number `{unknown[0][1:]}` makes {known} equal to {actual}"
+            raise Mismatch("E4003", message, f"{equation.what} is {actual}")
         self.sizes[unknown[0]] = solution
         return True
 
@@ -264,7 +321,7 @@ class Solver:
             raise Mismatch("E3003", f"{what} is {types.show(actual)}, not {self.show(pattern)}")
         if pattern.run is not None:
             self._match_run(theirs[:missing], what)
-        for mine, other in zip(axes, theirs[missing:], strict=True):
+        for at, (mine, other) in enumerate(zip(axes, theirs[missing:], strict=True)):
             assert isinstance(other, Axis)
             if mine.name is not None and other.name is not None and mine.name != other.name:
                 raise Mismatch(
@@ -273,11 +330,10 @@ class Solver:
                     f"`rename(x, {other.name} = {mine.name})`",
                 )
             name = mine.name or other.name
-            self.equations.append(
-                (mine.size, other.size, f"the size of axis `{name}` of {what}" if name else f"a size of {what}")
-            )
+            which = f"axis `{name}`" if name else f"axis {at + missing}"
+            self._equate(mine.size, other.size, f"the size of {which} of {what}", pattern, actual)
         if pattern.bound is not None and actual.bound is not None:
-            self.bounds.append((pattern.bound, actual.bound, what))
+            self.bounds.append(Equation(pattern.bound, actual.bound, what, pattern, actual, self.subject))
 
     def _match_run(self, axes: Shape, what: str) -> None:
         if self.run is None:
@@ -301,15 +357,13 @@ class Solver:
         for mine, theirs in zip(pattern.arguments, actual.arguments, strict=True):
             wanted, given = constants.as_size(mine), constants.as_size(theirs)
             if wanted is not None and given is not None:
-                self.equations.append((wanted, given, f"a parameter of the module {what}"))
+                self._equate(wanted, given, f"a parameter of the module {what}", pattern, actual)
             elif mine != theirs:
                 raise Mismatch("E3001", f"{what} is {actual.label}, not {self.show(pattern)}")
 
 
 def same_tree(one: Type, other: Type) -> bool:
     """Whether two trees have the same fields and leaves, names of axes aside where one has none."""
-    if isinstance(one, TreeVariable) or isinstance(other, TreeVariable):
-        return one == other
     if isinstance(one, TreeVariable) or isinstance(other, TreeVariable):
         return one == other
     solver = Solver()
@@ -321,11 +375,22 @@ def same_tree(one: Type, other: Type) -> bool:
     return True
 
 
-def meet(pattern: Type, actual: Type, what: str, span: Span) -> None:
-    """Checks that a value of type `actual` may stand where `pattern` is stated. Raises PreskError."""
+def names_kept(one: Type, other: Type) -> bool:
+    """Whether the leaves of two trees of one shape have the same names of axes, and none where the other has none."""
+    mine, theirs = list(types.leaves(one)), list(types.leaves(other))
+    return len(mine) == len(theirs) and all(
+        [axis.name if isinstance(axis, Axis) else axis for axis in a.axes]
+        == [axis.name if isinstance(axis, Axis) else axis for axis in b.axes]
+        for (_, a), (_, b) in zip(mine, theirs, strict=True)
+    )
+
+
+def meet(pattern: Type, actual: Type, what: str, span: Span, stated: Span | None = None) -> None:
+    """Checks that a value of type `actual` may stand where `pattern` is stated, at `stated`. Raises PreskError."""
     solver = Solver()
     try:
         solver.match(pattern, actual, what)
         solver.solve()
     except Mismatch as error:
-        raise fail(error.code, error.message, span, error.hint) from None
+        notes = () if stated is None else (Note("it is stated here", stated),)
+        raise fail(error.code, error.message, span, error.hint, notes) from None

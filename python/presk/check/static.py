@@ -11,7 +11,7 @@ from fractions import Fraction
 
 from presk.check.values import Number, Truth
 from presk.shapes import constants
-from presk.shapes.constants import Constant, ConstantTooLarge, ConstantUndefined, Rational, Symbolic
+from presk.shapes.constants import ConstantTooLarge, ConstantUndefined, Rational
 from presk.shapes.poly import Poly, provably_at_most
 from presk.text.diagnostics import fail
 from presk.text.spans import Span
@@ -25,7 +25,9 @@ ARITHMETIC = frozenset(OPERATIONS) | {"//"}
 COMPARISONS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
 """The primitives of the comparison operators."""
 
-WHOLE_OPERATIONS = frozenset({"add", "sub", "mul", "maximum", "minimum", "neg", "abs", "square", "relu", "sign"})
+WHOLE_OPERATIONS = frozenset("add sub mul div pow maximum minimum neg abs square relu sign".split())
+"""Primitives that make a nat of nats where the result is a whole number."""
+
 FOLDED = frozenset(
     "neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf sigmoid softplus relu gelu gelu_tanh silu "
     "sign floor add sub mul div pow maximum minimum".split()
@@ -42,12 +44,8 @@ def fold(primitive: str, operands: Sequence[Number], span: Span) -> Number:
     except ConstantTooLarge:
         hint = f"an exact rational constant has at most {constants.BITS_LIMIT} bits"
         raise fail("E4005", "this constant is too large to be kept exactly", span, hint) from None
-    whole = all(operand.nat for operand in operands)
-    if primitive == "div":
-        return Number(value, whole and _whole(value))
-    if primitive == "pow":
-        return Number(value, whole and isinstance(value, Rational) and _whole(value))
-    return Number(value, whole and primitive in WHOLE_OPERATIONS)
+    whole = primitive in WHOLE_OPERATIONS and all(operand.nat for operand in operands)
+    return Number(value, whole and constants.as_size(value) is not None)
 
 
 def binary(operator: str, left: Number, right: Number, span: Span) -> Number | Truth:
@@ -81,11 +79,11 @@ def compare(operator: str, left: Number, right: Number, span: Span) -> bool | No
 
 def as_size(number: Number, span: Span) -> Poly:
     """The size this number is. Raises E4003 where it is no whole number, E4004 where it is negative."""
-    size = constants.as_size(number.value) if number.nat else None
-    if size is None:
-        raise fail(
-            "E4003", f"{constants.show(number.value)} is not a whole number", span, "a size is a nat; `//` rounds down"
-        )
+    size = constants.as_size(number.value)
+    if size is None or not number.nat:
+        shown = constants.show(number.value)
+        message = f"{shown} is not a whole number" if size is None else f"{shown} is a real here, not a nat"
+        raise fail("E4003", message, span, "a size is made of nats by + - * / //, maximum and minimum")
     if size.constant is not None and (size.whole is None or size.whole < 0):
         what = "is not a whole number" if size.whole is None else "is negative"
         raise fail("E4004", f"the size {size} {what}", span)
@@ -95,10 +93,6 @@ def as_size(number: Number, span: Span) -> Poly:
 def size_number(size: Poly) -> Number:
     """The number that is this size."""
     return Number(constants.from_size(size), nat=True)
-
-
-def _whole(value: Constant) -> bool:
-    return isinstance(value, Symbolic) or (isinstance(value, Rational) and value.value.denominator == 1)
 
 
 def _floor_division(left: Number, right: Number, span: Span) -> Number:

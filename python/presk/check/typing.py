@@ -31,7 +31,7 @@ from presk.shapes.types import (
     stack,
 )
 from presk.syntax import tree
-from presk.text.diagnostics import PreskError, did_you_mean, fail, placed
+from presk.text.diagnostics import PreskError, counted, did_you_mean, fail, placed
 from presk.text.spans import Span
 
 if TYPE_CHECKING:
@@ -221,13 +221,16 @@ def _computed(scope: TypeScope, expression: tree.Expr) -> Number:
         case tree.Field(base=tree.Name(name=name), name=member) if name in scope.file.imports:
             return _constant_of(scope, scope.file.imports[name], member, expression.span)
         case _:
-            raise fail("E3005", "this must be a number known when the entry is bound", expression.span)
+            hint = "made of numbers, constants, + - * / // ** and functions such as sqrt, exp and maximum"
+            raise fail("E3005", "this must be a number known when the entry is bound", expression.span, hint)
 
 
 def fold_checked(name: str, operands: list[Number], span: Span) -> Number:
     """`static.fold` with the number of operands checked."""
     if len(operands) != len(TABLE[name].operands):
-        raise fail("E3002", f"`{name}` takes {len(TABLE[name].operands)} operands, not {len(operands)}", span)
+        raise fail(
+            "E3002", f"`{name}` takes {counted(len(TABLE[name].operands), 'operand')}, not {len(operands)}", span
+        )
     return static.fold(name, operands, span)
 
 
@@ -344,9 +347,9 @@ def _named_number(scope: TypeScope, expression: tree.Name) -> Number:
     declaration = scope.file.declarations.get(name)
     if declaration is not None and isinstance(declaration.node, tree.Const):
         return scope.session.constant(declaration, expression.span)
-    if declaration is not None:
-        raise fail("E3001", f"`{name}` is no number", expression.span)
     if name not in scope.dims:
+        if declaration is not None and not scope.open:
+            raise fail("E3001", f"`{name}` is no number", expression.span)
         if not scope.open:
             known = [*scope.numbers, *scope.dims, *scope.file.declarations]
             raise fail("E2001", f"there is no number `{name}` here", expression.span, did_you_mean(name, known))

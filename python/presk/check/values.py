@@ -203,6 +203,11 @@ def describe(value: Value) -> str:
             return f"the primitive `{name}`"
 
 
+def show_function(each: FunctionType) -> str:
+    """The function type as PSK writes it."""
+    return f"fn({', '.join(types.show(parameter) for parameter in each.parameters)}) -> {types.show(each.result)}"
+
+
 def type_of(value: Value) -> Type | None:
     """The type a value has as data, or None where it can't be data."""
     match value:

@@ -92,15 +92,18 @@ class BindSession(BoundConstants):
 
 
 def _base_name(instance: Instance) -> str:
-    function = instance.function
-    declaration = function.declaration
-    owner = f"{function.module.label}." if function.module is not None else ""
     inside = [types.show(each) for _, each in instance.trees]
     for _, each in instance.functions:
         assert isinstance(each, FunctionValue), "a bound function parameter is a declared function"
-        inside.append(each.declaration.label)
+        inside.append(_function_name(each))
     bracket = f"[{', '.join(inside)}]" if inside else ""
-    return f"{owner}{declaration.name if owner else declaration.label}{bracket}"
+    return f"{_function_name(instance.function)}{bracket}"
+
+
+def _function_name(function: FunctionValue) -> str:
+    if function.module is None:
+        return function.declaration.label
+    return f"{function.module.label}.{function.declaration.name}"
 
 
 def _difference(first: Instance, other: Instance) -> str:

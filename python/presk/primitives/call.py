@@ -79,7 +79,11 @@ def normalize(primitive: Primitive, operands: Sequence[Type], given: Mapping[str
         if keyword.name not in given and keyword.required:
             raise Misfit("E3002", f"{primitive.name} needs `{keyword.name}`", show_signature(primitive))
         value = given.get(keyword.name, keyword.default)
-        normal[keyword.name] = _normal_value(primitive, keyword, value, operands)
+        try:
+            normal[keyword.name] = _normal_value(primitive, keyword, value, operands)
+        except Misfit as error:
+            error.about = error.about or keyword.name
+            raise
     return {**_normal_brackets(primitive, operands, given, normal), **normal}
 
 
@@ -203,7 +207,7 @@ def _as_kind(primitive: Primitive, row: Operand, operand: Type, wanted: str) -> 
     tensor = as_tensor(operand)
     what = f"`{row.name}` of {primitive.name}"
     if row.scalar and tensor.axes:
-        raise Misfit("E3001", f"{what} must be a scalar, not {show(tensor)}")
+        raise Misfit("E3001", f"{what} must be a scalar, not {show(tensor)}", about=row.name)
     if wanted in ("any", tensor.kind):
         return tensor
     if wanted == "real" and tensor.kind == "nat":
@@ -214,7 +218,7 @@ def _as_kind(primitive: Primitive, row: Operand, operand: Type, wanted: str) -> 
         ("bool", "real"): "a comparison gives bool",
         ("bool", "nat"): "a comparison gives bool",
     }
-    raise Misfit("E3001", f"{what} must be {wanted}, not {show(tensor)}", hints.get((wanted, tensor.kind)))
+    raise Misfit("E3001", f"{what} must be {wanted}, not {show(tensor)}", hints.get((wanted, tensor.kind)), row.name)
 
 
 _VALUE_NAMES = {"nat": "whole number known when the entry is bound", "int": "whole number", "real": "real constant"}

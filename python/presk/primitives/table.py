@@ -66,10 +66,14 @@ class Keyword:
 
 
 class Misfit(Exception):
-    """A call that its primitive's shape rule refuses: a code, a sentence, and a hint where it helps."""
+    """A call that its primitive's shape rule refuses: a code, a sentence, and a hint where it helps.
 
-    def __init__(self, code: str, message: str, hint: str | None = None) -> None:
+    `about` is the operand or keyword that it is about, where it is about one.
+    """
+
+    def __init__(self, code: str, message: str, hint: str | None = None, about: str | None = None) -> None:
         super().__init__(message)
+        self.about = about
         self.code = code
         self.message = message
         self.hint = hint

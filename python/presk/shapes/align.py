@@ -177,8 +177,14 @@ def _depends_on_run(leading: Shape, other: Shape) -> Misaligned:
 
 def _different_sizes(mine: Axis, axis: Axis, leading: Shape, other: Shape) -> Misaligned:
     name = axis.name or mine.name
-    which = f"axis `{name}`" if name else "an axis"
+    message = f"axis `{name}` has size {axis.size} in {_show(other)} and {mine.size} in {_show(leading)}"
+    if name is None:
+        here, there = (next(at for at, each in enumerate(s) if each is a) for s, a in ((other, axis), (leading, mine)))
+        message = (
+            f"axis {here} of {_show(other)}, of size {axis.size}, "
+            f"meets axis {there} of {_show(leading)}, of size {mine.size}"
+        )
     return Misaligned(
-        f"{which} has size {axis.size} in {_show(other)} and {mine.size} in {_show(leading)}",
+        message,
         "sizes must be equal: nothing is stretched; `broadcast_to[…](x)` repeats a value along new axes",
     )

@@ -13,7 +13,7 @@ from fractions import Fraction
 from math import isqrt
 from typing import Union
 
-from presk.shapes.poly import Poly, number, provably_at_most
+from presk.shapes.poly import Poly, maximum, minimum, number
 
 BITS_LIMIT = 1 << 13
 """Bits of a rational constant's numerator or denominator; larger ones are refused (E4005).
@@ -255,8 +255,14 @@ def _symbolic_result(function: str, arguments: tuple[Constant, ...]) -> Constant
             return from_size(number(1) / a)
         case "square", [a]:
             return from_size(a * a)
-        case (("abs" | "relu"), [a]) if provably_at_most(number(0), a):
-            return from_size(a)
+        case "maximum", [a, b]:
+            return from_size(maximum(a, b))
+        case "minimum", [a, b]:
+            return from_size(minimum(a, b))
+        case "abs", [a]:
+            return from_size(maximum(a, -a))
+        case "relu", [a]:
+            return from_size(maximum(a, number(0)))
         case "pow", [a, b] if b.whole is not None and 0 <= b.whole <= SYMBOLIC_POWER_LIMIT:
             power = number(1)
             for _ in range(b.whole):

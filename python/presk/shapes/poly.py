@@ -3,8 +3,8 @@
 A size in PSK is built from nat parameters, constants and dimension variables with `+ - * / //`. `/` is exact, so that
 `(D / H) * H` is `D`: a quotient by a monomial is a monomial with a negative exponent, a quotient by a sum an atom of
 its own that cancels against a numerator it divides. `//` is taken apart as far as whole-valued terms allow, the rest is
-an atom. Two sizes with equal normal forms are equal; sizes without sums in denominators and without floors are equal
-only if their normal forms are. Immutable and hashable.
+an atom, and so is a maximum or minimum that isn't decided. Two sizes with equal normal forms are equal; sizes without
+sums in denominators, floors, maxima and minima are equal only if their normal forms are. Immutable and hashable.
 """
 
 from __future__ import annotations
@@ -33,7 +33,16 @@ class Sum:
     value: Poly
 
 
-Atom = str | Floor | Sum
+@dataclass(frozen=True, slots=True)
+class Extreme:
+    """The atom `maximum(left, right)`, or `minimum`; which is which size is decided when they are known."""
+
+    kind: str
+    left: Poly
+    right: Poly
+
+
+Atom = str | Floor | Sum | Extreme
 Monomial = tuple[tuple[Atom, int], ...]
 
 
@@ -48,6 +57,10 @@ BITS_LIMIT = 1 << 12
 
 DEPTH_LIMIT = 32
 """How deep floors and denominators nest."""
+
+
+COMPARED_DEPTH = 6
+"""How deep nested maxima and minima are looked into to compare them; each level doubles the work."""
 
 
 class SizeTooLarge(PreskError):
@@ -122,6 +135,8 @@ class Poly:
                         found.add(atom)
                     case Floor(numerator, denominator):
                         found |= numerator.variables() | denominator.variables()
+                    case Extreme(_, left, right):
+                        found |= left.variables() | right.variables()
                     case Sum(value):
                         found |= value.variables()
         return frozenset(found)
@@ -143,6 +158,8 @@ class Poly:
                         continue
                     case Floor(numerator, denominator):
                         deepest = max(deepest, 1 + numerator.depth, 1 + denominator.depth)
+                    case Extreme(_, left, right):
+                        deepest = max(deepest, 1 + left.depth, 1 + right.depth)
                     case Sum(value):
                         deepest = max(deepest, 1 + value.depth)
         return deepest
@@ -242,8 +259,26 @@ def variable(name: str) -> Poly:
     return Poly({((name, 1),): Fraction(1)})
 
 
+def maximum(left: Poly, right: Poly) -> Poly:
+    """The larger of two sizes: an atom where that isn't decided."""
+    return _extreme("maximum", left, right)
+
+
+def minimum(left: Poly, right: Poly) -> Poly:
+    """The smaller of two sizes: an atom where that isn't decided."""
+    return _extreme("minimum", left, right)
+
+
 def provably_at_most(small: Poly, large: Poly) -> bool:
     """Whether `small ≤ large` for all positive values of the variables, by the signs of the difference's terms."""
+    for lone, other_way in ((small, "minimum"), (large, "maximum")):
+        extreme = _lone_extreme(lone)
+        if extreme is not None and small != large and lone.depth <= COMPARED_DEPTH:
+            parts = (extreme.left, extreme.right)
+            verdicts = [
+                provably_at_most(each, large) if lone is small else provably_at_most(small, each) for each in parts
+            ]
+            return any(verdicts) if extreme.kind == other_way else all(verdicts)
     difference = large - small
     constant = Fraction(0)
     least = Fraction(0)
@@ -255,6 +290,22 @@ def provably_at_most(small: Poly, large: Poly) -> bool:
             return False
         least += factor
     return constant + least >= 0
+
+
+def _extreme(kind: str, left: Poly, right: Poly) -> Poly:
+    for small, large in ((left, right), (right, left)):
+        if provably_at_most(small, large):
+            return large if kind == "maximum" else small
+    first, second = sorted((left, right), key=str)
+    return _limited(Poly({((Extreme(kind, first, second), 1),): Fraction(1)}))
+
+
+def _lone_extreme(size: Poly) -> Extreme | None:
+    """The maximum or minimum this size is, standing alone, or None."""
+    if len(size.terms) == 1 and size.terms[0][1] == 1 and len(size.terms[0][0]) == 1:
+        atom, power = size.terms[0][0][0]
+        return atom if power == 1 and isinstance(atom, Extreme) else None
+    return None
 
 
 def _limited(size: Poly) -> Poly:
@@ -404,6 +455,8 @@ def _substitute_atom(atom: Atom, values: Mapping[str, Poly]) -> Poly:
             return values[atom] if atom in values else variable(atom)
         case Floor(numerator, denominator):
             return numerator.substitute(values) // denominator.substitute(values)
+        case Extreme(kind, left, right):
+            return _extreme(kind, left.substitute(values), right.substitute(values))
         case Sum(value):
             return value.substitute(values)
 
@@ -414,6 +467,8 @@ def _show_atom(atom: Atom) -> str:
             return atom.strip(MARKS)
         case Floor(numerator, denominator):
             return f"({_parenthesized(numerator)} // {_as_divisor(denominator)})"
+        case Extreme(kind, left, right):
+            return f"{kind}({left}, {right})"
         case Sum(value):
             return f"({value})"
 

@@ -119,6 +119,11 @@ def did_you_mean(word: str, known: Iterable[str]) -> str | None:
     return f"did you mean {' or '.join(f'`{each}`' for each in close)}?"
 
 
+def counted(count: int, noun: str) -> str:
+    """`1 operand`, `2 operands`."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def _excerpt(span: Span) -> list[str]:
     """The place, the source line and the carets under the spanned characters of its first line."""
     line, column = span.source.position(span.start)
