@@ -201,11 +201,11 @@ def _reads_at_element(let: Let, scope: Scope) -> tuple[tuple[Ref, ...], tuple[in
     waiting = list(operands_of(let.value))
     while waiting:
         ref = ref_of(waiting.pop(0))
-        if ref is not None and ref.number in scope.free:
+        if ref is not None and ref.number not in scope.free:
+            refs[ref] = None
+        elif ref is not None and ref.number not in free:
             free[ref.number] = None
             waiting += operands_of(scope.lets[ref.number].value)
-        elif ref is not None:
-            refs[ref] = None
     return tuple(refs), tuple(sorted(free, key=lambda number: scope.order[number]))
 
 

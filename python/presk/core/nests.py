@@ -83,6 +83,7 @@ class Nest:
     reads: dict[Ref, set[Places | None]] = field(default_factory=dict[Ref, set["Places | None"]])
     known: list[tuple[Place, Atoms]] = field(default_factory=list[tuple[Place, Atoms]])
     free: set[int] = field(default_factory=set[int])
+    computed: set[tuple[int, Places | None]] = field(default_factory=set[tuple[int, "Places | None"]])
     rows: int = 0
 
     def copy(self) -> Nest:
@@ -98,6 +99,7 @@ class Nest:
             {ref: set(places) for ref, places in self.reads.items()},
             list(self.known),
             set(self.free),
+            set(self.computed),
             self.rows,
         )
 
@@ -236,19 +238,24 @@ class Nest:
         self.read(number, self.parts_apart(number, places), rows)
 
     def read(self, number: int, places: Places | None, rows: Places) -> None:
-        apply = self.scope.apply(number)
-        for operand, links in zip(apply.operands, self.scope.links(number), strict=True):
-            ref = ref_of(operand)
-            if ref is None:
-                continue
-            where = None if places is None or links is None else self.places_of(ref, links, places, rows)
-            if where is not None:
-                self.learn(ref, where)
-            if ref.number in self.scope.free and not ref.path:
-                self.free.add(ref.number)
-                self.read(ref.number, where, ())
-            else:
-                self.reads.setdefault(ref, set()).add(where)
+        """Notes what a let at these places reads, by way of values computed at the element too, each place once."""
+        waiting = [(number, places, rows)]
+        while waiting:
+            number, places, rows = waiting.pop()
+            apply = self.scope.apply(number)
+            for operand, links in zip(apply.operands, self.scope.links(number), strict=True):
+                ref = ref_of(operand)
+                if ref is None:
+                    continue
+                where = None if places is None or links is None else self.places_of(ref, links, places, rows)
+                if where is not None:
+                    self.learn(ref, where)
+                if ref.number not in self.scope.free or ref.path:
+                    self.reads.setdefault(ref, set()).add(where)
+                elif (ref.number, where) not in self.computed:
+                    self.computed.add((ref.number, where))
+                    self.free.add(ref.number)
+                    waiting.append((ref.number, where, ()))
 
     def places_of(self, ref: Ref, links: tuple[Link, ...], places: Places, rows: Places) -> Places | None:
         """The places of an operand's axes; None where an axis merged with others has no loop of its own."""
