@@ -157,7 +157,7 @@ def field(context: Context, node: tree.Field) -> Value:
     if isinstance(base, Data) and isinstance(base.type, ModuleOf):
         method = _method(context, base.type, node.name)
         if method is not None:
-            return Method(method, base)
+            return Method(method, base) if _takes_self(method) else method
         fields = [name for name, _ in base.type.fields]
         raise _no_field(describe(base), node, [*fields, *(f.name for f in _functions(context, base.type))])
     each = type_of(base)
@@ -195,6 +195,11 @@ def method_of(owner: object, module: ModuleOf, name: str) -> FunctionValue | Non
         if function.name == name:
             return FunctionValue(Declaration(function, owner.file, f"{owner.label}.{name}"), module)
     return None
+
+
+def _takes_self(function: FunctionValue) -> bool:
+    node = function.declaration.node
+    return isinstance(node, tree.Function) and node.takes_self
 
 
 def _no_field(what: str, node: tree.Field, known: list[str]) -> Exception:

@@ -128,8 +128,10 @@ def _members(
         each = kinds[member.name]
         given = {path[1:]: value for path, value in overrides.items() if path[0] == member.name}
         own = {change.path: _initial(scope, change.value) for change in member.overrides}
-        for change in member.overrides:
+        for place, change in enumerate(member.overrides):
             _check_path(each, change)
+            if any(change.path == earlier.path for earlier in member.overrides[:place]):
+                raise fail("E2002", f"`{'.'.join(change.path)}` is given twice", change.span)
         if isinstance(each, Tensor):
             if member.overrides:
                 raise fail("E3001", f"`{member.name}` is a parameter; `with` is for submodules", member.span)

@@ -12,6 +12,7 @@ from presk.check.signature import names_kept, same_tree
 from presk.check.values import Data, Items, Number, Value, describe
 from presk.primitives.axes import resolve_axis
 from presk.shapes import types
+from presk.shapes.align import check_distinct
 from presk.shapes.poly import Poly
 from presk.shapes.types import Axis, Run, Stacked, Tensor, TupleOf, Type
 from presk.syntax import tree
@@ -24,13 +25,14 @@ LEAF = Run("leaf")
 
 @dataclass(frozen=True)
 class Element:
-    """What one source of a loop gives each round."""
+    """What one source of a loop gives each round; `axis` is the name of the axis a tensor is taken apart along."""
 
     type: Type
     source: LoopSource
     trips: Poly
     origin: str | None
     counter: bool = False
+    axis: str | None = None
 
 
 @rule(tree.Loop)
@@ -107,7 +109,7 @@ def _source(context: Context, value: Value, span: Span, node: tree.Loop) -> Elem
         if not isinstance(axis, Axis):
             raise fail("E3003", "a loop can't go over `..`", span)
         rest = Tensor(value.type.kind, value.type.axes[:at] + value.type.axes[at + 1 :], value.type.bound)
-        return Element(rest, ("tensor", value.handle, at), axis.size, None)
+        return Element(rest, ("tensor", value.handle, at), axis.size, None, axis=axis.name)
     hint = "a loop goes over stacked trees (`T * L`), a tensor along an axis, or a range `0..n`"
     raise fail("E3001", f"a loop can't go over {describe(value)}", span, hint)
 
@@ -137,6 +139,12 @@ def _along(node: tree.Loop, elements: list[Element], zipped: bool) -> str | None
     """The name of the axis a scan stacks its results along."""
     if isinstance(node.along, str):
         return node.along
+    if node.along is not None:
+        tensors = [element for element in elements if element.source[0] == "tensor"]
+        if not tensors:
+            hint = "a name after `along` names the axis of the results"
+            raise fail("E3004", "a position stands after `along` for a tensor's axis only", node.source.span, hint)
+        return tensors[0].axis
     if not zipped and elements[0].counter and isinstance(node.element, tree.NamePattern):
         return node.element.name
     return None
@@ -168,6 +176,9 @@ def _body(
     following = _next_state(context, value.items[0], state, span)
     given = as_data(context, value.items[1], span)
     body = as_data(context, Items((following, given)), span)
+    with located(span):
+        for _, leaf in types.leaves(given.type):
+            check_distinct((Axis(along, trips), *leaf.axes))
     return body, TupleOf((state, types.stack(given.type, trips, along)))
 
 

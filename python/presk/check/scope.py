@@ -115,6 +115,8 @@ class _Opener:
             return self._open_path(beside, name, span)
         if shipped.is_file():
             return self._open_path(shipped, name, span)
+        if beside is not None and beside.is_file():
+            return self._open_path(beside, name, span)
         known = sorted(each.stem for each in LIBRARY.glob("*.psk"))
         hint = (
             did_you_mean(name, known)
@@ -124,10 +126,20 @@ class _Opener:
         return None
 
     def _open_path(self, path: Path, name: str, span: Span | None) -> File | None:
-        resolved = path.resolve()
+        try:
+            resolved = path.resolve()
+            is_file = path.is_file()
+        except (OSError, ValueError, RuntimeError) as error:
+            self.diagnostics.append(Diagnostic("E2003", f"{str(path)!r} can't be read: {error}", span))
+            return None
+        if not is_file:
+            what = "is not a file" if path.exists() else "doesn't exist"
+            self.diagnostics.append(Diagnostic("E2003", f"{str(path)!r} {what}", span))
+            return None
         if resolved in self.stack:
-            chain = " imports ".join(each.name for each in [*self.stack[self.stack.index(resolved) :], resolved])
-            self.diagnostics.append(Diagnostic("E2004", f"these files import each other: {chain}", span))
+            cycle = [each.name for each in [*self.stack[self.stack.index(resolved) :], resolved]]
+            what = "these files import each other" if len(cycle) > 2 else "a file imports itself"
+            self.diagnostics.append(Diagnostic("E2004", f"{what}: {' imports '.join(cycle)}", span))
             return None
         if resolved in self.opened:
             return self.opened[resolved]
@@ -228,9 +240,23 @@ def open_library(files: Files, name: str) -> File | None:
     found = opener.open_named(files.main, name, None)
     if found is None or opener.diagnostics:
         return None
-    files.all.extend(file for file in opener.files if file not in files.all)
-    _label(files.all, files.main)
+    new = [file for file in opener.files if file not in files.all]
+    taken = {declaration.label for file in files.all for declaration in file.declarations.values()}
+    for file in new:
+        _label_apart(file, taken)
+    files.all.extend(new)
     return found
+
+
+def _label_apart(file: File, taken: set[str]) -> None:
+    """Labels for a file that the program doesn't import: `adamw.step`, whatever else is opened or was before."""
+    for declaration in file.declarations.values():
+        if declaration.file is file:
+            label = f"{file.name}.{declaration.name}"
+            while label in taken:
+                label += "'"
+            taken.add(label)
+            declaration.label = label
 
 
 def _label(files: list[File], main: File) -> None:

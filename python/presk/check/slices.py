@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from presk.check import static
 from presk.check.context import Context, as_data, located, rule
 from presk.check.invoke import apply_primitive
-from presk.check.values import Data, Number, Value, describe
+from presk.check.values import Data, Number, Value, describe, type_of
 from presk.primitives.axes import resolve_axis
 from presk.shapes import constants, types
 from presk.shapes.poly import Poly
@@ -56,25 +56,32 @@ def _replace(context: Context, base: Value, places: list[Place], new: Value, spa
             context, "update_index", [base, new, place.index], {"axis": _from_last(base, place)}, span
         )
     assert place.start is not None and place.stop is not None
-    _require_length(base, place, new, span)
+    new = _filled(context, base, place, new, span)
     start = constants.from_size(place.start)
     return apply_primitive(
         context, "update_slice", [base, new], {"axis": _from_last(base, place), "start": _whole(start)}, span
     )
 
 
-def _require_length(base: Value, place: Place, new: Value, span: Span) -> None:
-    """The new slice must fill the range stated."""
-    assert (
-        isinstance(base, Data) and isinstance(base.type, Tensor) and place.start is not None and place.stop is not None
-    )
-    if not isinstance(new, Data) or not isinstance(new.type, Tensor):
-        raise fail("E3001", f"a slice is replaced by a tensor, not by {describe(new)}", span)
-    if len(new.type.axes) != len(base.type.axes):
-        raise fail("E3003", f"{types.show(new.type)} has not the axes of {types.show(base.type)}", span)
-    axis = new.type.axes[place.axis]
-    if isinstance(axis, Axis) and axis.size != place.stop - place.start:
-        raise fail("E3003", f"the range has {place.stop - place.start} elements, the new slice {axis.size}", span)
+def _filled(context: Context, base: Value, place: Place, new: Value, span: Span) -> Value:
+    """The new slice, which must be as long as the range stated; a scalar fills it."""
+    assert isinstance(base, Data) and isinstance(base.type, Tensor)
+    assert place.start is not None and place.stop is not None
+    each = type_of(new)
+    if not isinstance(each, Tensor):
+        raise fail("E3001", f"a slice is replaced by a tensor or a scalar, not by {describe(new)}", span)
+    length = place.stop - place.start
+    if not each.axes:
+        old = base.type.axes[place.axis]
+        assert isinstance(old, Axis)
+        axes = (*base.type.axes[: place.axis], Axis(old.name, length), *base.type.axes[place.axis + 1 :])
+        return apply_primitive(context, "full", [new], {}, span, new=axes)
+    if len(each.axes) != len(base.type.axes):
+        raise fail("E3003", f"{types.show(each)} does not have the axes of {types.show(base.type)}", span)
+    axis = each.axes[place.axis]
+    if isinstance(axis, Axis) and axis.size != length:
+        raise fail("E3003", f"the range has {length} elements, the new slice {axis.size}", span)
+    return new
 
 
 def _take(context: Context, value: Value, place: Place) -> Value:
@@ -114,49 +121,62 @@ def _places(context: Context, base: Data, items: tuple[tree.IndexItem, ...], spa
 
 def _place(context: Context, item: tree.IndexItem, at: int, axis: Axis) -> Place:
     if isinstance(item.value, tree.Range):
-        zero = Number(constants.rational(0), nat=True)
-        start = _end(context, item.value.start, axis, zero)
-        stop = _end(context, item.value.stop, axis, static.size_number(axis.size))
-        for low, high, what in ((start, stop, "ends before it begins"), (stop, axis.size, "ends behind the axis")):
-            difference = (high - low).constant
-            if difference is not None and difference < 0:
-                raise fail("E3007", f"the range {start}..{stop} {what}, which has {axis.size} elements", item.span)
-        return Place(at, item.span, start=start, stop=stop)
-    value = context.evaluate(item.value)
-    if isinstance(value, Number):
-        value = _from_end(value, axis)
-        size = static.as_size(value, item.span)
-        room = (axis.size - size).constant
-        if room is not None and room < 1:
-            raise fail("E3007", f"index {size} is behind the axis, which has {axis.size} elements", item.span)
-        if room is None and context.session.symbolic:
-            value = Number(constants.rational(0), nat=True)  # decided when bound
-        return Place(at, item.span, index=value)
+        return _range_place(context, item.value, at, axis)
+    value = _position(context, item.value, axis)
+    span = item.value.span
+    if isinstance(value, Poly):
+        _require_inside(value, axis.size - size_of(1), "index", axis, span)
+        known = value.constant is not None or not context.session.symbolic
+        # While checking, an index that isn't known stands for the first: where it is inside is decided when bound.
+        return Place(at, item.span, index=static.size_number(value if known else size_of(0)))
     if not isinstance(value, Data) or not isinstance(value.type, Tensor) or value.type.kind != "nat":
-        raise fail("E3001", f"an index is a nat, not {describe(value)}", item.value.span)
+        raise fail("E3001", f"an index is a nat, not {describe(value)}", span)
     if value.type.axes:
-        raise fail(
-            "E3001", "an index is a scalar nat", item.value.span, "`take(x, idx, axis = …)` takes a tensor of indices"
-        )
+        raise fail("E3001", "an index is a scalar nat", span, "`take(x, idx, axis = …)` takes a tensor of indices")
     assert value.type.bound is not None
     if not static.at_most(value.type.bound, axis.size):
         message = f"the index is a nat < {value.type.bound}, which is not certain to be < {axis.size}"
-        raise fail("E3007", message, item.value.span, f"its bound must be the axis's size {axis.size} or smaller")
+        raise fail("E3007", message, span, f"its bound must be the axis's size {axis.size} or smaller")
     return Place(at, item.span, index=value)
 
 
-def _end(context: Context, written: tree.Expr | None, axis: Axis, otherwise: Number) -> Poly:
-    if written is None:
-        return static.as_size(otherwise, Span(context.file.source, 0, 0))
+def _range_place(context: Context, written: tree.Range, at: int, axis: Axis) -> Place:
+    ends: list[Poly] = []
+    for end, otherwise in ((written.start, size_of(0)), (written.stop, axis.size)):
+        value = otherwise if end is None else _position(context, end, axis)
+        place = written.span if end is None else end.span
+        if not isinstance(value, Poly):
+            hint = "an index `[seq = i]` may be a nat of the run"
+            raise fail("E3005", f"the ends of a range are known at binding, not {describe(value)}", place, hint)
+        _require_inside(value, axis.size, "end", axis, place)
+        ends.append(value)
+    start, stop = ends
+    length = (stop - start).constant
+    if length is not None and length < 0:
+        raise fail("E3007", f"the range {start}..{stop} ends before it begins", written.span)
+    return Place(at, written.span, start=start, stop=stop)
+
+
+def _position(context: Context, written: tree.Expr, axis: Axis) -> Poly | Value:
+    """A position on an axis: a size, counted from the end where a minus is written before it; or a value of the run."""
+    if isinstance(written, tree.Unary) and written.op == "-":
+        value = context.evaluate(written.operand)
+        if isinstance(value, Number):
+            return axis.size - static.as_size(value, written.span)
+        return apply_primitive(context, "neg", [value], {}, written.span)
     value = context.evaluate(written)
-    if not isinstance(value, Number):
-        hint = "an index `[seq = i]` may be a nat of the run"
-        raise fail("E3005", f"the ends of a range are known at binding, not {describe(value)}", written.span, hint)
-    return static.as_size(_from_end(value, axis), written.span)
-
-
-def _from_end(value: Number, axis: Axis) -> Number:
-    """A negative literal counts from the end, as in Python."""
-    if value.nat and isinstance(value.value, constants.Rational) and value.value.value < 0:
-        return static.size_number(axis.size + size_of(value.value.value))
+    if isinstance(value, Number):
+        negative = isinstance(value.value, constants.Rational) and value.value.value < 0
+        return (
+            size_of(value.value.value)
+            if negative and isinstance(value.value, constants.Rational)
+            else (static.as_size(value, written.span))
+        )
     return value
+
+
+def _require_inside(value: Poly, most: Poly, what: str, axis: Axis, span: Span) -> None:
+    """Raises E3007 where a position is certain to be off its axis."""
+    for difference, where in ((value.constant, "before"), ((most - value).constant, "behind")):
+        if difference is not None and difference < 0:
+            raise fail("E3007", f"the {what} {value} is {where} its axis, which has {axis.size} elements", span)

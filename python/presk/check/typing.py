@@ -159,8 +159,8 @@ def module_arguments(
     for place, argument in enumerate(written or ()):
         name = argument.name or (names[place] if place < len(names) else None)
         if name is None or name not in names or name in given:
-            expected = ", ".join(names) or "none"
-            raise fail("E3002", f"`{node.name}` takes the parameters {expected}", argument.span)
+            takes = f"takes the parameters {', '.join(names)}" if names else "takes no parameters"
+            raise fail("E3002", f"`{node.name}` {takes}", argument.span)
         given[name] = argument.value
     values: list[constants.Constant] = []
     for parameter in node.parameters:
