@@ -5,8 +5,9 @@
 //! hangs on it is used once. Two arrangements avoid that:
 //! - *ahead*: the broadcasts of a round are loaded at the end of the one before and carried to it, the last round standing
 //!   after the loop so that nothing is read past the end;
-//! - *top-tested*: the loop's header tests, its exit named first, and what is read after the loop are the header's values,
-//!   so that each sum and each broadcast is used once.
+//! - *top-tested*: they are loaded where they are used.
+//! In both the loop's header tests, its exit named first, and what is read after the loop are the header's values, so that
+//! each sum and each broadcast a round computes is used once.
 //!
 //! The first needs registers for the sums, the broadcasts, the vectors loaded and a product; the second fits where that is
 //! too many.

@@ -78,7 +78,8 @@ impl<'k> Generator<'_, 'k> {
         self.close(&header, goes_on, &arguments);
     }
 
-    /// Every round loads the broadcasts of the next one; the last stands after the loop.
+    /// Every round loads the broadcasts of the next one; the last stands after the loop. The header tests, so that what a
+    /// round computes is used by the next one alone: only then is a broadcast one instruction with its load.
     fn rounds_ahead(&mut self, each: &'k Loop, broadcasts: &[Broadcast<'k>]) {
         let of = types::vector(self.kernel.arithmetic);
         let declared = broadcasts.iter().map(|&broadcast| Ahead { broadcast, variable: self.builder.declare_var(of) });
@@ -96,15 +97,18 @@ impl<'k> Generator<'_, 'k> {
         for each in &ahead {
             self.builder.use_var(each.variable);
         }
+        let (body, after) = (self.builder.create_block(), self.builder.create_block());
+        let last = (each.extent - 1).cast_signed();
+        let done = self.builder.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, header.counter, last);
+        self.builder.ins().brif(done, after, &[], body, &[]);
+        self.builder.switch_to_block(body);
+        self.builder.seal_block(body);
         self.ahead.extend(&ahead);
         self.copy(each, Position::Running(header.counter, 0), header.strides.clone());
         self.nest.push(counter(Position::Running(header.counter, 1), header.strides.clone()));
         self.load_ahead(&ahead);
         self.nest.pop();
-        let arguments = self.next(&header, 1);
-        let last = (each.extent - 1).cast_signed();
-        let goes_on = self.builder.ins().icmp_imm_u(IntCC::UnsignedLessThan, value_of(&arguments[0]), last);
-        self.close(&header, goes_on, &arguments);
+        self.repeat(&header, after);
         self.copy(each, Position::Fixed(last), Vec::new());
         self.ahead.truncate(self.ahead.len() - ahead.len());
     }
@@ -123,7 +127,12 @@ impl<'k> Generator<'_, 'k> {
         self.builder.switch_to_block(body);
         self.builder.seal_block(body);
         self.copy(each, Position::Running(header.counter, 0), header.strides.clone());
-        let arguments = self.next(&header, 1);
+        self.repeat(&header, after);
+    }
+
+    /// Goes back to a header that tests, and opens the block its exit leads to.
+    fn repeat(&mut self, header: &Header, after: Block) {
+        let arguments = self.next(header, 1);
         self.builder.ins().jump(header.block, &arguments);
         self.builder.seal_block(header.block);
         self.builder.switch_to_block(after);
