@@ -70,8 +70,8 @@ class SiteGap:
 class Contributions:
     """The parts of a gap: of rounding the inputs (None where the reference reads them rounded), and of every site.
 
-    Sites are in falling order of their effect, those that lose numbers first. `total` is the gap and `unexplained` what the parts don't add up to,
-    both over the results' largest magnitudes.
+    Sites are in falling order of their effect, those that lose numbers first. `total` is the gap and `unexplained` what
+    the parts don't add up to, both over the results' largest magnitudes.
     """
 
     inputs: float | None

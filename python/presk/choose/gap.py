@@ -86,7 +86,7 @@ class Gap:
 
     def json(self) -> dict[str, Any]:
         """The certificate as plain data; infinities are the text `inf`."""
-        return _plain(
+        return plain(
             {
                 "form": CERTIFICATE,
                 "presk": __version__,
@@ -163,13 +163,13 @@ def _output(output: Output) -> dict[str, Any]:
     return {"kind": kind, **asdict(output)}
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Data as JSON has it."""
     match value:
         case dict():
-            return {key: _plain(each) for key, each in cast(dict[str, Any], value).items()}
+            return {key: plain(each) for key, each in cast(dict[str, Any], value).items()}
         case list() | tuple():
-            return [_plain(each) for each in cast(Sequence[Any], value)]
+            return [plain(each) for each in cast(Sequence[Any], value)]
         case float() if not math.isfinite(value):
             return str(value)
         case _:

@@ -133,7 +133,7 @@ class _Tracer:
         self.sites = {group.root for group in partition(function).groups if group.kind != "view"}
         self.types: dict[int, Type] = {each.number: each.type for each in function.parameters}
         self.moved: dict[int, Ref] = {}
-        self.next = 1 + max((number for number in _numbers(function.body)), default=len(function.parameters))
+        self.next = 1 + max(declared(function.body), default=len(function.parameters))
 
     def function(self) -> Function:
         """The function with its trace; as it was where it has none."""
@@ -270,16 +270,16 @@ def _part(operand: Operand, *path: str) -> Ref:
     return Ref(operand.number, (*operand.path, *path))
 
 
-def _numbers(body: Body) -> Iterator[int]:
-    """Every number a body declares."""
+def declared(body: Body) -> Iterator[int]:
+    """Every number a body declares: its lets', and those of the loops and maps in it."""
     for let in body.lets:
         yield let.number
         match let.value:
             case Loop(state=state, elements=elements, body=inner):
                 yield from (each.number for each in (state, *elements))
-                yield from _numbers(inner)
+                yield from declared(inner)
             case MapTrees(parameters=parameters, body=inner):
                 yield from (each.number for each in parameters)
-                yield from _numbers(inner)
+                yield from declared(inner)
             case _:
                 continue

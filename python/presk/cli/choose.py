@@ -24,7 +24,9 @@ def choose_entry(file: str, name: str | None, consts: Mapping[str, str], quiet: 
 def choose_settings(
     entry: Entry, execution: Mapping[str, Any], dims: Mapping[str, int], training: bool, quiet: bool
 ) -> Compiled:
-    """The entry compiled under the options of `options.execution`; a note names the backend where none was chosen.
+    """The entry compiled under the options of `options.execution` or `options.running`.
+
+    A note names the backend where none was chosen.
 
     A usage error for options that don't apply to the backend.
     """
@@ -33,7 +35,8 @@ def choose_settings(
     note = registry.default_note()
     if backend is None and note is not None and not quiet:
         click.echo(f"note: {note}", err=True)
-    if execution["certify"] and name != "interp":
+    certify = execution.get("certify", False)
+    if certify and name != "interp":
         raise click.UsageError(f"--certify is for the reference; `{name}` has no proof radii")
     return compile(
         entry,
@@ -41,7 +44,7 @@ def choose_settings(
         backend=name,
         plan=execution["plan"],
         bits=execution["bits"],
-        certify=execution["certify"],
+        certify=certify,
         dims=dims,
         threads=execution["threads"],
         training=training,

@@ -13,10 +13,13 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any, cast
 
+import click
 import numpy as np
 
+from presk.api.compiled import Compiled
 from presk.api.constants import exact_number
 from presk.run import array_files, trees
+from presk.run.tensor_files import read_tree
 from presk.text.diagnostics import PreskError, fail
 from presk.text.files import read_bytes
 
@@ -102,3 +105,15 @@ def _number(path: trees.Path, item: object) -> Any:
 
 def _malformed(path: trees.Path, what: str) -> PreskError:
     return fail("E6033", f"`{'.'.join(path)}` {what}", hint='numbers, truth values or exact numbers such as "1/3"')
+
+
+def read_weights(compiled: Compiled, path: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The entry's module parameters from a file. A usage error where the option can't apply."""
+    names = compiled.modules
+    if not names:
+        raise click.UsageError(f"--weights: `{compiled.entry.name}` takes no module")
+    clash = [name for name in names if name in given]
+    if clash:
+        raise click.UsageError(f"--weights and --input both give `{clash[0]}`")
+    tree = read_tree(path)
+    return {names[0]: tree} if len(names) == 1 else tree

@@ -79,7 +79,26 @@ ENTRY = click.option(
     help="The function to call: 'Linear{3, 2}.apply'. The sole entry if there is one.",
 )
 
-_EXECUTION = (
+_INPUT = click.option(
+    "-i",
+    "--input",
+    "inputs",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=pairs,
+    help="An argument: x=@x.npy, x=@batch.npz, or JSON such as t=[1,2]. Made up where it isn't given.",
+)
+_WEIGHTS = click.option(
+    "--weights", metavar="FILE", help="The module's parameters: a safetensors file. Drawn where not given."
+)
+
+
+def given_inputs(command: Command) -> Command:
+    """The options that give an entry's arguments: `inputs` and `weights`."""
+    return _INPUT(_WEIGHTS(command))
+
+
+_RUNNING = (
     click.option("--backend", metavar="NAME", help="interp, kernel, native or llvm.  [default: the fastest there is]"),
     click.option(
         "--realize", metavar="R", default="f32", show_default=True, help="f64, f32, bf16, f64+fma, f32+fma or @FILE."
@@ -89,13 +108,20 @@ _EXECUTION = (
         "--threads", type=click.IntRange(1, 4096), metavar="N", help="Workers.  [default: the cores there are]"
     ),
     click.option("--bits", type=int, metavar="N", default=256, show_default=True, help="Precision of the reference."),
-    click.option("--certify", is_flag=True, help="Keep proof radii through the reference."),
     click.option("--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="Of all draws."),
 )
 
 
-def execution(command: Command) -> Command:
-    """The options that say where and how an entry is executed."""
-    for option in reversed(_EXECUTION):
+_CERTIFY = click.option("--certify", is_flag=True, help="Keep proof radii through the reference.")
+
+
+def running(command: Command) -> Command:
+    """The options that say where and how an entry is executed, on whatever backend."""
+    for option in reversed(_RUNNING):
         command = option(command)
     return command
+
+
+def execution(command: Command) -> Command:
+    """The same with `--certify`, for commands that may call the reference itself."""
+    return running(_CERTIFY(command))

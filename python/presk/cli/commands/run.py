@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, JSON, QUIET, TRAINING, execution, pairs
+from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, JSON, QUIET, TRAINING, execution, given_inputs
 
 if TYPE_CHECKING:
-    from presk.api.compiled import Compiled
     from presk.shapes.types import Type
 
 FORMATS = ("text", "json", "npz")
@@ -18,16 +17,7 @@ FORMATS = ("text", "json", "npz")
 @click.command("run")
 @FILE
 @ENTRY
-@click.option(
-    "-i",
-    "--input",
-    "inputs",
-    metavar="NAME=VALUE",
-    multiple=True,
-    callback=pairs,
-    help="An argument: x=@x.npy, x=@batch.npz, or JSON such as t=[1,2]. Made up where it isn't given.",
-)
-@click.option("--weights", metavar="FILE", help="The module's parameters: a safetensors file. Drawn where not given.")
+@given_inputs
 @click.option("-o", "--out", metavar="FILE", help="Write the result there: npz, or json by the name or --format.")
 @click.option("--format", "shape", type=click.Choice(FORMATS), help="Of the result.  [default: text, or --out's name]")
 @DIMS
@@ -57,13 +47,13 @@ def command(
     """
     form = _form(out, shape, as_json)
     from presk.cli.choose import choose_entry, choose_settings
-    from presk.cli.inputs import read_inputs
+    from presk.cli.inputs import read_inputs, read_weights
 
     chosen = choose_entry(file, entry, consts, quiet)
     compiled = choose_settings(chosen, execution, dims, training, quiet)
     given = read_inputs(inputs)
     if weights is not None:
-        given |= _weights(compiled, weights, given)
+        given |= read_weights(compiled, weights, given)
     values = compiled.synthesize(seed=execution["seed"], **given)
     result = compiled(**values, seed=execution["seed"])
     _deliver(result, compiled.specialize(**values).result, compiled.settings.bits, form, out)
@@ -80,20 +70,6 @@ def _form(out: str | None, shape: str | None, as_json: bool) -> str:
     if form == "npz" and out is None:
         raise click.UsageError("--format npz needs --out FILE")
     return form
-
-
-def _weights(compiled: Compiled, path: str, given: dict[str, Any]) -> dict[str, Any]:
-    """The entry's module parameter from a file. A usage error where the option can't apply."""
-    from presk.run.tensor_files import read_tree
-
-    names = compiled.modules
-    if not names:
-        raise click.UsageError(f"--weights: `{compiled.entry.name}` takes no module")
-    clash = [name for name in names if name in given]
-    if clash:
-        raise click.UsageError(f"--weights and --input both give `{clash[0]}`")
-    tree = read_tree(path)
-    return {names[0]: tree} if len(names) == 1 else tree
 
 
 def _deliver(result: Any, of: Type, bits: int, form: str, out: str | None) -> None:

@@ -1,0 +1,159 @@
+"""The conformance suite: cases run on a backend and held to the bands.
+
+A result x̂ conforms where |x − x̂| ≤ ε·(|x| + a) for every element, x being the certified reference's at 256 bits on the
+numbers given; a decision (an index, a truth value) conforms where it is the exact one. The worst |x − x̂| / (|x| + a) of
+a case is its gap, the number that the table keeps. LISTED names the cases beyond their band, each with its reason:
+those whose terms cancel are held to the band with the magnitudes of the terms, Σ|terms|, in the place of |x|. Called by
+`presk conformance` and by the tests.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from presk.choose.conformance.cancellation import magnitudes
+from presk.choose.conformance.cases import Case, Prepared, prepare
+from presk.choose.conformance.listed import LISTED
+from presk.choose.measure import GUARD, distances
+from presk.core.nodes import Program
+from presk.exact.precision import working
+from presk.exact.values import ExactArray
+from presk.realization.model import Plan, Realization
+from presk.run import trees
+from presk.run.backend import Backend, Entry
+from presk.run.interp import Interp
+
+BITS = 256
+
+WITHIN, LISTED_BEYOND, BEYOND = "within", "listed", "beyond"
+"""Verdicts: in the band; beyond it and listed with a reason that holds; beyond it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """ε and a of |x − x̂| ≤ ε·(|x| + a)."""
+
+    epsilon: float
+    floor: float
+
+
+BANDS: Mapping[str, Band] = {
+    "f64": Band(2.0**-40, 2.0**-50),
+    "f32": Band(2.0**-15, 2.0**-20),
+    "bf16": Band(2.0**-4, 2.0**-5),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One case in one realization: its gap, what it amounts to, and why it is listed where it is.
+
+    `condition` is Σ|terms| / |x| at the element that is farthest beyond the band, of a listed case of cancelling terms;
+    `eased` its gap with Σ|terms| in the place of |x|. `different` counts decisions that aren't the exact ones, and
+    `elements` all elements of the results.
+    """
+
+    group: str
+    name: str
+    realization: str
+    gap: float
+    verdict: str
+    elements: int
+    different: int
+    reason: str | None = None
+    condition: float | None = None
+    eased: float | None = None
+
+
+Progress = Callable[[int, int], None]
+
+
+def run_suite(backend: Backend, cases: Sequence[Case], progress: Progress | None = None) -> Iterator[Row]:
+    """The rows of these cases, as they are measured."""
+    for done, case in enumerate(cases):
+        if progress is not None:
+            progress(done, len(cases))
+        yield from run_case(backend, case)
+
+
+def run_case(backend: Backend, case: Case) -> list[Row]:
+    """A case's rows: the exact result once, then the machine's in each realization."""
+    prepared = prepare(case)
+    entry = Entry(case.entry, prepared.program)
+    reference = Interp(BITS, certify=True).prepare(entry, Realization("f64"), training=case.training)
+    exact = reference(*prepared.values)
+    rows: list[Row] = []
+    for realization in case.realizations:
+        executable = backend.prepare(entry, Realization(realization), Plan("auto"), training=case.training)
+        rows.append(_row(prepared, realization, exact, executable(*prepared.values)))
+    return rows
+
+
+def _row(prepared: Prepared, realization: str, exact: Any, machine: Any) -> Row:
+    case, band = prepared.case, BANDS[realization]
+    found = _compare(exact, machine)
+    gap = found.worst(found.magnitude, band.floor)
+    elements, different = found.absolute.size + found.decisions, found.different
+    if gap <= band.epsilon and not different:
+        return Row(case.group, case.name, realization, gap, WITHIN, elements, different)
+    reason = LISTED.get((case.group, case.name), {}).get(realization)
+    if reason is None or not math.isfinite(gap):
+        return Row(case.group, case.name, realization, gap, BEYOND, elements, different)
+    terms = _terms(prepared)
+    eased = found.worst(terms, band.floor)
+    at = int(np.argmax(found.absolute / (found.magnitude + band.floor)))
+    with np.errstate(divide="ignore"):
+        condition = float(terms[at] / found.magnitude[at])
+    holds = eased <= band.epsilon or not reason.eased
+    verdict = LISTED_BEYOND if holds else BEYOND
+    return Row(case.group, case.name, realization, gap, verdict, elements, different, reason.text, condition, eased)
+
+
+@dataclass(frozen=True)
+class _Compared:
+    """All real elements of a result end to end: distances and exact magnitudes; and how its decisions are."""
+
+    absolute: NDArray[np.float64]
+    magnitude: NDArray[np.float64]
+    decisions: int
+    different: int
+
+    def worst(self, terms: NDArray[np.float64], floor: float) -> float:
+        """The worst distance over a magnitude and the floor."""
+        return float(np.max(self.absolute / (terms + floor), initial=0.0))
+
+
+def _compare(exact: Any, machine: Any) -> _Compared:
+    absolute: list[float] = []
+    magnitude: list[float] = []
+    decisions = different = 0
+    for (_, x), (_, y) in zip(trees.leaves(exact), trees.leaves(machine), strict=True):
+        if isinstance(x, ExactArray):
+            with working(x.bits + GUARD):
+                absolute += distances(x.balls(), np.asarray(y, dtype=np.float64).reshape(-1).tolist())[0]
+            magnitude += _magnitudes(x)
+        else:
+            decisions += x.size
+            different += int(np.sum(x != np.asarray(y)))
+    return _Compared(np.array(absolute), np.array(magnitude), decisions, different)
+
+
+def _magnitudes(exact: ExactArray) -> list[float]:
+    return [abs(float(ball.mid())) for ball in exact.balls()]
+
+
+def _terms(prepared: Prepared) -> NDArray[np.float64]:
+    """Σ|terms| of every real element of the result."""
+    program: Program = magnitudes(prepared.program)
+    reference = Interp(BITS).prepare(
+        Entry(prepared.case.entry, program), Realization("f64"), training=prepared.case.training
+    )
+    result = reference(*prepared.values)
+    found = [_magnitudes(leaf) for _, leaf in trees.leaves(result) if isinstance(leaf, ExactArray)]
+    return np.array([each for several in found for each in several])

@@ -1,0 +1,117 @@
+"""`presk conformance`: the suite's table, on this machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from presk.cli.options import JSON, QUIET
+
+if TYPE_CHECKING:
+    from presk.choose.conformance.suite import Row
+    from presk.choose.conformance.table import Change
+
+GROUPS = ("primitive", "example", "drawn")
+NAME_WIDTH = 44
+
+
+@click.command("conformance")
+@click.option("--backend", metavar="NAME", help="kernel, native or llvm.  [default: the fastest there is]")
+@click.option("--group", "groups", type=click.Choice(GROUPS), multiple=True, help="One of the groups.  [default: all]")
+@click.option("--only", metavar="PATTERN", help="Cases whose name matches, such as 'minigpt: *'.")
+@click.option("--table", metavar="FILE", help="Compare with a table; exit with 1 where a gap isn't the table's.")
+@click.option("--write", metavar="FILE", help="Write the gaps there, as a table.")
+@JSON
+@QUIET
+def command(
+    backend: str | None,
+    groups: tuple[str, ...],
+    only: str | None,
+    table: str | None,
+    write: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Measure every primitive and example against the exact reference.
+
+    A gap is the worst |x - x̂| / (|x| + a) over a case's results. Every case must lie in its type's band, except for a
+    listed few whose terms cancel; these are shown with their condition, Σ|terms| / |x|. Exits with 1 where one doesn't.
+    """
+    from presk.choose.conformance.cases import cases
+    from presk.choose.conformance.suite import BEYOND, run_suite
+    from presk.choose.conformance.table import changes, gaps_of, read_table, write_table
+    from presk.cli.guard import CheckFailedError
+    from presk.cli.progress import counting
+    from presk.run import registry
+
+    known = None if table is None else read_table(table)
+    machine = registry.make(registry.fastest() if backend is None else backend)
+    if machine.name == "interp":
+        raise click.UsageError("the reference is what is measured against; --backend names a machine backend")
+    chosen = cases(groups or GROUPS)
+    wanted = [case for case in chosen if only is None or _matches(case.name, only)]
+    if not wanted:
+        raise click.UsageError(f"no case's name matches `{only}`")
+    with counting("cases", quiet) as progress:
+        rows = list(run_suite(machine, wanted, progress))
+    found = [] if known is None else changes(known, gaps_of(rows), complete=not groups and only is None)
+    if as_json:
+        _print_data(rows, found, machine.name)
+    else:
+        _print_table(rows, found, machine.name)
+    if write is not None:
+        write_table(write, gaps_of(rows))
+    if found or any(row.verdict == BEYOND for row in rows):
+        raise CheckFailedError
+
+
+def _matches(name: str, pattern: str) -> bool:
+    from fnmatch import fnmatchcase
+
+    return fnmatchcase(name, pattern)
+
+
+def _print_data(rows: list[Row], found: list[Change], backend: str) -> None:
+    from dataclasses import asdict
+
+    from presk.choose.gap import plain
+    from presk.cli.output import print_json
+
+    differences = [{"case": change.text} for change in found]
+    print_json(plain({"backend": backend, "rows": [asdict(row) for row in rows], "changes": differences}))
+
+
+def _print_table(rows: list[Row], found: list[Change], backend: str) -> None:
+    from presk.choose.conformance.suite import BANDS, BEYOND, LISTED_BEYOND
+    from presk.choose.report import figure
+
+    bands = ", ".join(f"{name} {band.epsilon:.1e} (a = {band.floor:.1e})" for name, band in BANDS.items())
+    click.echo(f"worst |x - x̂| / (|x| + a) on `{backend}`, against the reference at 256 bits; bands: {bands}")
+    marks = {LISTED_BEYOND: "*", BEYOND: "!"}
+    for group in dict.fromkeys(row.group for row in rows):
+        types = [name for name in BANDS if any(row.group == group and row.realization == name for row in rows)]
+        click.echo(f"\n{group:<{NAME_WIDTH}}" + "".join(f"{name:>10}" for name in types))
+        for name in dict.fromkeys(row.name for row in rows if row.group == group):
+            cells = {row.realization: row for row in rows if row.group == group and row.name == name}
+            shown = (figure(cells[each].gap) + marks.get(cells[each].verdict, " ") for each in types)
+            click.echo(f"{name:<{NAME_WIDTH}}" + "".join(f"{text:>10}" for text in shown))
+    remarks = [_remark(row) for row in rows if row.verdict in marks]
+    if remarks:
+        click.echo("\n" + "\n".join(remarks))
+    for change in found:
+        click.echo(f"changed: {change.text}")
+    counts = [sum(row.verdict == verdict for row in rows) for verdict in (LISTED_BEYOND, BEYOND)]
+    click.echo(f"\n{len(rows)} measured; {counts[0]} listed beyond their band (*), {counts[1]} beyond it otherwise (!)")
+
+
+def _remark(row: Row) -> str:
+    from presk.choose.report import figure
+
+    mark = "*" if row.reason else "!"
+    parts = [f"{mark} {row.group} {row.name} in {row.realization}: {row.reason or 'not listed'}"]
+    if row.condition is not None:
+        parts.append(f"Σ|terms| / |x| is {row.condition:.1e}, the gap over Σ|terms| {figure(row.eased)}")
+    if row.different:
+        parts.append(f"{row.different} of {row.elements} elements are decided otherwise")
+    return "; ".join(parts)

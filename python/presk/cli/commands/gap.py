@@ -1,0 +1,91 @@
+"""`presk gap`: how far a machine result is from the exact one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, JSON, QUIET, TRAINING, given_inputs, running
+
+NORMS = ("rel", "abs", "max")
+
+
+@click.command("gap")
+@FILE
+@ENTRY
+@given_inputs
+@DIMS
+@CONSTS
+@running
+@click.option("--max-gap", type=click.FloatRange(0), metavar="X", help="Exit with 1 if the worst gap is above this.")
+@click.option(
+    "--norm",
+    type=click.Choice(NORMS),
+    default="rel",
+    show_default=True,
+    help="Of --max-gap: element by element relative or absolute, or absolute over the largest element.",
+)
+@click.option("--from-rounded", is_flag=True, help="The reference reads the inputs as the realization stores them.")
+@click.option("--no-certify", is_flag=True, help="Measure from the reference's midpoints, without proof radii.")
+@click.option("--no-sites", is_flag=True, help="Leave out what each site contributes.")
+@click.option("-o", "--out", metavar="FILE", help="Write the certificate there, as JSON.")
+@TRAINING
+@JSON
+@QUIET
+def command(
+    file: str,
+    entry: str | None,
+    inputs: dict[str, str],
+    weights: str | None,
+    dims: dict[str, int],
+    consts: dict[str, str],
+    max_gap: float | None,
+    norm: str,
+    from_rounded: bool,
+    no_certify: bool,
+    no_sites: bool,
+    out: str | None,
+    training: bool,
+    as_json: bool,
+    quiet: bool,
+    **execution: Any,
+) -> None:
+    """Measure how far a call is from the exact result.
+
+    Runs the entry on a machine backend and on the reference, on the same inputs (made up as for `run` where they aren't
+    given), and states the gap of every output with the reference's proof radius, then what each site contributes: its
+    own error, and how far that error alone moves the results. --json prints the certificate, which names the program,
+    the realization, the inputs and the result by their hashes.
+    """
+    import json
+
+    from presk.cli.choose import choose_entry, choose_settings
+    from presk.cli.guard import CheckFailedError
+    from presk.cli.inputs import read_inputs, read_weights
+    from presk.cli.progress import counting
+    from presk.text.files import write_bytes
+
+    chosen = choose_entry(file, entry, consts, quiet)
+    compiled = choose_settings(chosen, execution, dims, training, quiet)
+    given = read_inputs(inputs)
+    if weights is not None:
+        given |= read_weights(compiled, weights, given)
+    seed = execution["seed"]
+    values = compiled.synthesize(seed=seed, **given)
+    with counting("sites", quiet) as progress:
+        found = compiled.gap(
+            **values,
+            certify=not no_certify,
+            from_rounded=from_rounded,
+            sites=not no_sites,
+            seed=seed,
+            progress=progress,
+        )
+    certificate = json.dumps(found.json(), indent=2)
+    if out is not None:
+        write_bytes(out, certificate.encode() + b"\n")
+    click.echo(certificate if as_json else str(found))
+    if max_gap is not None and found.exceeds(max_gap, norm):
+        click.echo(f"the gap {found.worst(norm):.3g} ({norm}) is above {max_gap:g}", err=True)
+        raise CheckFailedError
