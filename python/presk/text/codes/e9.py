@@ -44,6 +44,13 @@ CODES: dict[str, Code] = {
         "measured from, and has none.",
         "presk gap examples/norms/norms.psk --entry rms_norm --dim N=8 --dim batch=4 --backend interp",
     ),
+    "E9011": Code(
+        "an entry that another library can't state",
+        "`presk bench --against` states an entry in NumPy, PyTorch or JAX: contractions, elementwise functions, sums and "
+        "softmax, and calls of functions made of these. Loops, gathers and the rest are not translated, and the row says "
+        "which was met first.",
+        "presk bench examples/numerics/newton.psk --against numpy",
+    ),
     "E9101": Code(
         "text that is no PSK-Core",
         "What `presk dump --stage core` prints reads back, and so does what a person writes in the same form: modules "
