@@ -6,6 +6,7 @@
 //! - *ahead*: the broadcasts of a round are loaded at the end of the one before and carried to it, the last round standing
 //!   after the loop so that nothing is read past the end;
 //! - *top-tested*: they are loaded where they are used.
+//!
 //! In both the loop's header tests, its exit named first, and what is read after the loop are the header's values, so that
 //! each sum and each broadcast a round computes is used once.
 //!

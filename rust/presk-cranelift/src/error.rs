@@ -42,14 +42,9 @@ impl From<Error> for presk_rt::error::Error {
     fn from(error: Error) -> Self {
         match error {
             Error::Kernel(error) => error.into(),
-            Error::TooLarge { .. } => limit(&error),
             other => presk_rt::error::ErrorKind::Code(other.to_string()).anywhere(),
         }
     }
-}
-
-fn limit(error: &Error) -> presk_rt::error::Error {
-    presk_rt::error::ErrorKind::Code(error.to_string()).anywhere()
 }
 
 impl Error {

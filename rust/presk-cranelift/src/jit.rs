@@ -57,7 +57,7 @@ impl Code {
             assert_eq!(id.as_u32() as usize, number, "the generator names functions by their numbers here");
         }
         let id = module.declare_anonymous_function(&context.func.signature).map_err(internal)?;
-        define(&mut module, id, &context.func, &compiled).map_err(internal)?;
+        define(&mut module, id, &context.func, &compiled).map_err(|error| internal(*error))?;
         module.finalize_definitions().map_err(internal)?;
         let address = module.get_finalized_function(id);
         // SAFETY: the address is that of a finished function of exactly this signature, which the generator gives every
@@ -119,11 +119,11 @@ fn define(
     id: FuncId,
     function: &Function,
     compiled: &CompiledCode,
-) -> Result<(), cranelift_module::ModuleError> {
+) -> Result<(), Box<cranelift_module::ModuleError>> {
     let relocations: Vec<ModuleReloc> =
         compiled.buffer.relocs().iter().map(|each| ModuleReloc::from_mach_reloc(each, function, id)).collect();
     let alignment = ALIGNMENT.max(u64::from(compiled.buffer.alignment));
-    module.define_function_bytes(id, alignment, compiled.code_buffer(), &relocations)
+    module.define_function_bytes(id, alignment, compiled.code_buffer(), &relocations).map_err(Box::new)
 }
 
 /// Machine code of a function, not yet placed in memory.
