@@ -1,8 +1,8 @@
 """A small host for tests: runs a Core program of one body, group by group, on the kernel interpreter.
 
-It knows no arenas and no schedule: each let has an array of its own. Every kernel is verified, and run with the shadow map,
-so that an element read before it is written, or left unwritten, is found. Where a group may run in place, it is run so
-too, and must give the same bits.
+It knows no arenas and no schedule: each let has an array of its own. Every kernel is verified, and run with the shadow
+map, so that an element read before it is written, or left unwritten, is found. Where a group may run in place, it is
+run so too, and must give the same bits.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def empty(buffer: BufferType) -> np.ndarray[Any, Any]:
 
 @dataclass
 class Machine:
-    """Runs a function of one body."""
+    """Runs a function of one body. `kernels` are the texts it ran, launch by launch, those in place left out."""
 
     function: Function
     choice: Callable[[Let], SiteChoice]
@@ -114,8 +114,8 @@ class Machine:
         if isinstance(argument, Held):
             self.held[ref] = argument
             return
-        items = argument.items() if isinstance(argument, Mapping) else ((str(at), each) for at, each in enumerate(argument))
-        for name, each in items:
+        named = argument if isinstance(argument, Mapping) else {str(at): each for at, each in enumerate(argument)}
+        for name, each in named.items():
             self.give(Ref(ref.number, (*ref.path, name)), each)
 
     def tree(self, let: Let) -> None:
@@ -128,8 +128,10 @@ class Machine:
         if isinstance(operand, Literal):
             assert isinstance(of, Tensor)
             if of.kind == "real":
-                kind = ARITHMETIC[self.choice(self.function.body.lets[-1]).storage] if self.function.body.lets else "f64"
-                return Held(np.array([round_constant(operand.value, kind)], dtype=DTYPES[kind]), Element(kind))  # type: ignore[arg-type]
+                lets = self.function.body.lets
+                kind = ARITHMETIC[self.choice(lets[-1]).storage] if lets else "f64"
+                value = np.array([round_constant(operand.value, kind)], dtype=DTYPES[kind])
+                return Held(value, Element(kind))  # type: ignore[arg-type]
             assert isinstance(operand.value, Rational)
             return hold(np.array([int(operand.value.value)]), of, "f64")
         if isinstance(operand, Injected):
@@ -191,7 +193,8 @@ class Machine:
 
         for launch in launches:
             text = print_kernel(launch.kernel)
-            self.kernels.append(text)
+            if not given:
+                self.kernels.append(text)
             shared = {output.shares for output in launch.kernel.outputs}
             inputs: list[np.ndarray[Any, Any]] = []
             for number, (source, wanted) in enumerate(zip(launch.inputs, launch.kernel.inputs, strict=True)):

@@ -105,8 +105,16 @@ class Code:
         return variable
 
     def shared(self, kind: str, value: Expression) -> Expression:
-        """The value for several readers: in a variable, unless it is one or a constant."""
-        return value if isinstance(value, (Variable, Constant, Integer, Truth)) else self.let(kind, value)
+        """The value for several readers: in a variable, unless it is one or a constant. An input is loaded once."""
+        if isinstance(value, (Variable, Constant, Integer, Truth)):
+            return value
+        if not isinstance(value, Load) or not self.is_input(value.access.buffer):
+            return self.let(kind, value)
+        return self.recall(value) or self.note(value, self.let(kind, value))
+
+    def is_input(self, buffer: Buffer) -> bool:
+        """Whether a buffer is an input, which stays as it is."""
+        return buffer.space == "%" and buffer.number < len(self.inputs)
 
     def recall(self, key: object) -> Expression | None:
         """What was noted under a key in this block or one around it."""

@@ -54,7 +54,7 @@ def blocked(block: Expression, width: int, offset: Expression) -> Expression:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where an element stands along one axis: digits, outermost first, each with its size; an axis of size 1 has none."""
+    """Where an element stands along one axis: digits with their sizes, outermost first; none for an axis of size 1."""
 
     digits: tuple[tuple[Expression, int], ...]
 

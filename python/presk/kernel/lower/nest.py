@@ -49,7 +49,7 @@ def lower_nest(task: Task) -> Lowered:
     except Unhonoured as found:
         raise no_accumulation(task, f"`{found.operation}`, which has no form in it") from None
     launch = split(task, code.launch())
-    return Lowered((launch,), ((ref, stored),), in_place=in_place(launch, ref))
+    return Lowered((launch,), ((ref, stored),), in_place=in_place(launch, ref, task.elements))
 
 
 def _node(members: Members, member: Member) -> int:

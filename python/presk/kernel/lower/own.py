@@ -63,8 +63,9 @@ def overwriting(task: Task, write: Callable[[Reader], None]) -> tuple[InPlace, .
     ((output, wanted),) = stored(task)
     if not isinstance(first, Ref) or task.is_free(first) or first in dict(task.inputs(tuple(others))):
         return ()
-    held = task.elements.get(first, wanted.element)
-    if held != wanted.element or task.read_type(first).element != wanted.element:
+    if task.elements.get(first, wanted.element).kind != wanted.element.kind:
+        return ()
+    if task.read_type(first).element != wanted.element:
         return ()
     reader = begin(task)
     write(reader)

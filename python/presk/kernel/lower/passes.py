@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from presk.kernel.lower.code import Code
 from presk.kernel.lower.graph import Graph
 from presk.kernel.nodes import Access, Axis, Buffer, BufferType, Element, Expression, Load, Variable
+from presk.text.diagnostics import InternalError
 
 LARGEST_ROW = 1 << 26
 """Bytes of a row that is kept in scratch; a longer one is computed again."""
@@ -39,6 +40,11 @@ class Pass:
     stored: list[Stored] = field(default_factory=list[Stored])
     wanted: list[int] = field(default_factory=list[int])
 
+    @property
+    def roots(self) -> list[int]:
+        """The nodes it stores."""
+        return [root.node for root in self.stored]
+
 
 class Passes:
     """The writing of one graph, with a counter and an axis for each loop, the first `outer` of them around the row."""
@@ -58,11 +64,16 @@ class Passes:
         self.done: set[int] = set()
 
     def value(self, number: int) -> Expression:
-        """A node's value at the place that is being written."""
-        if number in self.values:
-            return self.values[number]
+        """A node's value at the place that is being written, where those it needs were written before."""
+        if number not in self.values:
+            raise InternalError(f"node {number} of a nest is read before it is there")
+        return self.values[number]
+
+    def compute(self, number: int) -> Expression:
+        """A point's value from those it needs."""
         node = self.graph[number]
-        assert node.compute is not None, "a fold's value is there when its pass is done"
+        if node.compute is None:
+            raise InternalError(f"node {number} of a nest is a fold, whose value its pass gives")
         return self.code.shallow(node.kind, node.compute())
 
     def write(self, stored: Sequence[Stored], keep_in_output: int | None = None) -> None:
@@ -80,7 +91,7 @@ class Passes:
                 for each in passes:
                     if each.stage == stage:
                         self.write_pass(each)
-            self.bind_outer(None)
+            self.bind_outer(last + 1)
             for root in stored:
                 if not self.graph[root.node].inner:
                     self.store(root)
@@ -122,7 +133,7 @@ class Passes:
         """The nodes at O + I a pass computes or loads, in order; what is kept from an earlier pass needs nothing."""
         found: set[int] = set()
         waiting = [need for number in each.folds for need in self.graph[number].needs]
-        waiting += [root.node for root in each.stored]
+        waiting += each.roots
         while waiting:
             number = waiting.pop()
             node = self.graph[number]
@@ -168,15 +179,16 @@ class Passes:
 
     # Writing
 
-    def bind_outer(self, stage: int | None) -> None:
-        """Gives variables to the values at O of a stage (None: of all that are left) that several read, or a loop."""
+    def bind_outer(self, stage: int) -> None:
+        """Computes the values at O that a stage finds; those that several read, or a loop, have variables."""
         for number, node in enumerate(self.graph.nodes):
             if node.inner or node.compute is None or number in self.values or number not in self.reads:
                 continue
-            if stage is not None and node.stage > stage:
+            if node.stage > stage:
                 continue
-            if self.reads[number] > 1 or number in self.read_inside:
-                self.values[number] = self.code.shared(node.kind, self.value(number))
+            value = self.compute(number)
+            is_shared = self.reads[number] > 1 or number in self.read_inside
+            self.values[number] = self.code.shared(node.kind, value) if is_shared else value
 
     def write_pass(self, each: Pass) -> None:
         """One pass: its folds begin, the loops, the folds' ends."""
@@ -200,27 +212,24 @@ class Passes:
                 self.values[number] = fold.finish(self.code)
 
     def bind_inner(self, each: Pass) -> None:
-        """Computes or loads what a pass wants: kept values, and those that several of its nodes read."""
+        """Computes or loads what a pass wants; what several of its nodes read, or what is kept, has a variable."""
         reads: dict[int, int] = {}
-        computed = [number for number in each.wanted if number not in self.kept or number not in self.done]
-        for number in (*computed, *each.folds):
-            for need in self.graph[number].needs:
-                reads[need] = reads.get(need, 0) + 1
-        for root in each.stored:
-            reads[root.node] = reads.get(root.node, 0) + 1
+        loaded = {number for number in each.wanted if number in self.kept and number in self.done}
+        readers = [number for number in (*each.wanted, *each.folds) if number not in loaded]
+        for number in (*(need for reader in readers for need in self.graph[reader].needs), *each.roots):
+            reads[number] = reads.get(number, 0) + 1
         for number in each.wanted:
-            kind = self.graph[number].kind
-            if number in self.kept:
-                buffer, index = self.kept[number]
-                if number in self.done:
-                    loaded: Expression = Load(Access(buffer, index))
-                    self.values[number] = loaded if reads.get(number, 0) < 2 else self.code.let(kind, loaded)
-                    continue
-                self.values[number] = self.code.shared(kind, self.value(number))
-                self.code.store(buffer, index, self.values[number])
+            kind, kept = self.graph[number].kind, self.kept.get(number)
+            if kept is not None and number in loaded:
+                value: Expression = Load(Access(*kept))
+            else:
+                value = self.compute(number)
+            if reads.get(number, 0) > 1 or (kept is not None and number not in loaded):
+                value = self.code.shared(kind, value)
+            self.values[number] = value
+            if kept is not None and number not in loaded:
+                self.code.store(*kept, value)
                 self.done.add(number)
-            elif reads.get(number, 0) > 1:
-                self.values[number] = self.code.shared(kind, self.value(number))
 
     def store(self, root: Stored) -> None:
         """Stores a root."""

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from presk.core.links import Part, Parts, Reduced, Same, links_of
 from presk.core.nodes import Apply, Injected, Let, Literal, Operand, Ref
+from presk.core.operands import ref_of
 from presk.kernel.lower.code import Code
 from presk.kernel.lower.index import Position, cut, join
 from presk.kernel.lower.reals import Reals
@@ -60,14 +61,42 @@ class Reader:
                 return self.code.load(operand, [each.index for each in positions])
 
     def computed(self, let: Let, positions: tuple[Position, ...]) -> Expression:
-        """A value that its readers compute themselves: once in a block where there are several."""
-        if self.task.reads_of(let.number) < 2:
-            return self.point(let, positions)
-        key = (let.number, positions)
-        found = self.code.recall(key)
-        if found is not None:
-            return found
-        return self.code.note(key, self.code.shared(self.task.result(let).kind, self.point(let, positions)))
+        """A value that its readers compute themselves: once in a block, and what it is made of before it."""
+        for each, places in self.below(let, positions):
+            value = self.point(each, places)
+            if self.task.reads_of(each.number) > 1:
+                value = self.code.shared(self.task.result(each).kind, value)
+            self.code.note((each.number, places), value)
+        found = self.code.recall((let.number, positions))
+        if found is None:
+            raise InternalError(f"%{let.number} of {self.task.function} isn't computed at the element")
+        return found
+
+    def below(self, let: Let, positions: tuple[Position, ...]) -> list[tuple[Let, tuple[Position, ...]]]:
+        """The value and those it reads by its axes that are computed at the element too and aren't yet, in order."""
+        order: list[tuple[Let, tuple[Position, ...]]] = []
+        seen: set[tuple[int, tuple[Position, ...]]] = set()
+        waiting = [(let, positions, False)]
+        while waiting:
+            each, places, is_ready = waiting.pop()
+            key = (each.number, places)
+            if is_ready:
+                order.append((each, places))
+            elif key not in seen and self.code.recall(key) is None:
+                seen.add(key)
+                waiting.append((each, places, True))
+                waiting += [(*below, False) for below in self.operands_of(Point(self, each, places))]
+        return order
+
+    def operands_of(self, point: Point) -> list[tuple[Let, tuple[Position, ...]]]:
+        """The operands of a point that are computed at the element, where its axes say where they stand."""
+        links = links_of(point.let, self.task.types)
+        refs = [(number, ref_of(operand)) for number, operand in enumerate(point.apply.operands)]
+        return [
+            (self.task.lets[ref.number], point.places(number))
+            for number, ref in refs
+            if ref is not None and links[number] is not None and self.task.is_free(ref)
+        ]
 
     def literal(self, literal: Literal) -> Expression:
         """A constant of its kind."""

@@ -7,7 +7,7 @@ kernels.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from presk.core.nodes import Ref
@@ -18,6 +18,7 @@ from presk.kernel.nodes import (
     Binary,
     Buffer,
     Call,
+    Element,
     Expression,
     For,
     If,
@@ -29,8 +30,11 @@ from presk.kernel.nodes import (
 )
 
 
-def in_place(launch: Launch, output: Ref) -> tuple[InPlace, ...]:
-    """For each input whose buffer the launch's one output may take, the launch that does so."""
+def in_place(launch: Launch, output: Ref, elements: Mapping[Ref, Element]) -> tuple[InPlace, ...]:
+    """For each input whose buffer the launch's one output may take, the launch that does so.
+
+    `elements` is how the host holds the inputs: what is converted at the kernel's edge is a copy.
+    """
     kernel = launch.kernel
     stored = kernel.outputs[0].type
     found = _block_of_store(kernel.body, Buffer("%", len(kernel.inputs)))
@@ -43,6 +47,8 @@ def in_place(launch: Launch, output: Ref) -> tuple[InPlace, ...]:
     for number, (source, held) in enumerate(zip(launch.inputs, kernel.inputs, strict=True)):
         sizes, wanted = ([axis.size for axis in each.axes] for each in (held, stored))
         if not isinstance(source, Ref) or held.element != stored.element or sizes != wanted:
+            continue
+        if elements.get(source, stored.element).kind != stored.element.kind:
             continue
         mine = [load for load in near if load.buffer == Buffer("%", number)]
         if all(load.index == store.access.index for load in mine) and len(mine) == sum(

@@ -6,8 +6,10 @@ by the modules of this folder.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from presk.core.groups import Group
 from presk.core.nodes import Apply, Let, Operand, Ref
@@ -147,19 +149,29 @@ class Task:
 
     def reads_of(self, number: int) -> int:
         """How often the group's lets, and those computed at the element for it, name a let as an operand."""
+        return self._reads.get(number, 0)
+
+    @cached_property
+    def _reads(self) -> Counter[int]:
         readers = (*(member.number for member in self.group.members), *self.group.free)
         operands = (operand for reader in readers for operand in self.apply(self.lets[reader]).operands)
-        return sum(ref is not None and ref.number == number for ref in map(ref_of, operands))
+        return Counter(ref.number for ref in map(ref_of, operands) if ref is not None)
 
     def is_free(self, ref: Ref) -> bool:
         """Whether a value is computed at the element by its readers."""
-        following = () if self.following is None else self.following.free
-        return not ref.path and (ref.number in self.group.free or ref.number in following)
+        return not ref.path and ref.number in self._free
+
+    @cached_property
+    def _free(self) -> frozenset[int]:
+        return frozenset((*self.group.free, *(() if self.following is None else self.following.free)))
 
     def is_member(self, ref: Ref) -> bool:
         """Whether a value is one of the group's own, the root aside."""
-        interior = any(member.number == ref.number for member in self.group.members)
-        return not ref.path and interior and ref.number != self.group.root
+        return not ref.path and ref.number in self._interior
+
+    @cached_property
+    def _interior(self) -> frozenset[int]:
+        return frozenset(member.number for member in self.group.members) - {self.group.root}
 
 
 def as_tensor(of: Type) -> Tensor:

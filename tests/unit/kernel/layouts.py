@@ -1,0 +1,33 @@
+"""Every point of a contraction's layout space and of a softmax's, for tests that hold them to the default's bits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+from presk.kernel.lower.space import BLOCKS_OF_K, REGISTER, TILE_COLUMNS, TILE_ROWS
+from presk.kernel.lowered import Layout
+
+ORDERS = {None: ("IJ", "JI"), 1: ("IJK", "IKJ", "JIK", "JKI", "KIJ", "KJI")}
+
+
+def points(storage: str, columns: int, *, contiguous: bool) -> Iterator[Layout]:
+    """The points of a contraction with J of this size; `contiguous`: its operand 1 is along J without a pack."""
+    register = REGISTER["f64" if storage == "f64" else "f32"]
+    if storage != "bf16":
+        yield from (Layout(form="row-wise", pack=pack) for pack in (False, True))
+    tiles = [(1, 1), *((m, n) for m, n in product(TILE_ROWS, TILE_COLUMNS) if n <= columns)]
+    for tile, kblock, pack in product(tiles, (None, *BLOCKS_OF_K), (False, True)):
+        for order in ORDERS[None if kblock is None else 1]:
+            if storage == "bf16" and kblock is not None and not order.endswith("K"):
+                continue
+            has_lanes = storage != "bf16" and tile != (1, 1) and (pack or contiguous)
+            for lanes in (1, register) if has_lanes else (1,):
+                yield Layout(tile=tile, kblock=kblock or "none", order=order, lanes=lanes, pack=pack)
+
+
+def softmax_points(storage: str) -> Iterator[Layout]:
+    """The points of a softmax."""
+    yield Layout(passes=3)
+    if storage != "bf16":
+        yield Layout(passes=2)

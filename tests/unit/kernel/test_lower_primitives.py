@@ -1,0 +1,46 @@
+"""Every primitive has a kernel, and its kernel computes what the reference does, in every storage."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from tests.unit.core.generate import ALL, DRAWING, arguments_of, programs
+from tests.unit.kernel.comparing import STORAGES, assert_close, run
+
+from presk.exact.evaluate import evaluate
+from presk.kernel.lower.elementwise import DEAR
+from presk.kernel.lower.table import HOST, NEVER, RULES
+from presk.primitives.all import TABLE
+from presk.text.diagnostics import PreskError
+
+LOWERED = sorted(ALL - DRAWING)
+
+NOT_OVER_THE_REALS = ("E6003", "E6004", "E6006")
+"""What the reference says of a value that isn't defined."""
+
+
+def test_every_primitive_is_lowered_or_has_a_reason() -> None:
+    assert RULES.keys() | HOST.keys() | NEVER.keys() == TABLE.keys()
+    assert not RULES.keys() & (HOST.keys() | NEVER.keys())
+    assert HOST.keys() == {name for name, row in TABLE.items() if row.draws} - NEVER.keys()
+
+
+def test_what_is_dear_is_a_primitive() -> None:
+    assert TABLE.keys() >= DEAR
+
+
+@pytest.mark.parametrize("name", LOWERED)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@given(data=st.data())
+def test_a_primitive_is_what_the_reference_says(name: str, data: st.DataObject) -> None:
+    program = data.draw(programs(frozenset({name}), lets=1, functions=0, trees=False))
+    assume(program.entry.body.lets)
+    arguments = arguments_of(program, data.draw(st.integers(0, 1000)))
+    try:
+        exact = evaluate(program, arguments, bits=256)
+    except PreskError as error:
+        assume(error.code not in NOT_OVER_THE_REALS)
+        raise
+    for storage in STORAGES:
+        assert_close(run(program, arguments, storage), exact, storage)
