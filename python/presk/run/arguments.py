@@ -1,0 +1,112 @@
+"""Arguments of a call as a schedule's inputs: trees flattened, leaf after leaf, in declaration order.
+
+A float array of the right shape passes through untouched: the extension reads it in place, or rounds it once to the
+input's type. Everything else goes through `run.values`, which checks and explains; exact numbers are rounded here, once;
+a quantised input takes integers with scales, or quantises what it is given by the rule. Called by `run.scheduled`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from presk.exact.values import ExactArray
+from presk.kernel.nodes import Element
+from presk.realization.quantized import Quantized, settle
+from presk.run.record.schedule import Input
+from presk.run.values import KEPT_FLOATS, accept
+from presk.shapes.types import Stacked, Tensor, TupleOf, Type, fields_of
+
+Array = NDArray[Any]
+
+_FLOATS = frozenset(dtype.type for dtype in KEPT_FLOATS)
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A tensor of an argument and the input it becomes, or two where that is quantised.
+
+    `layers` are the leading axes that a quantised one's scales have too.
+    """
+
+    path: str
+    of: Tensor
+    element: Element
+    layers: int
+
+    def arrays(self, value: Any) -> Iterator[Array]:
+        """The inputs' arrays. Raises PreskError for what doesn't fit the tensor."""
+        is_plain = type(value) is np.ndarray and value.dtype.type in _FLOATS and value.shape == self.of.sizes
+        if not is_plain or self.of.kind != "real":
+            value = accept(self.path, self.of, value)
+        if isinstance(value, ExactArray):
+            value = self.rounded(value)
+        if self.element.scales is not None:
+            found = settle(self.path, value, self.element.kind, self.element.scales[0], self.layers)
+            yield found.stored()
+            yield np.ascontiguousarray(found.scale)
+            return
+        yield value.values() if isinstance(value, Quantized) else value
+
+    def rounded(self, value: ExactArray) -> Array:
+        """Exact numbers in the input's type, rounded once: proven where they carry a radius."""
+        kind = "f32" if self.element.scales is not None else self.element.kind
+        return value.to_float(kind, proven=value.certified)
+
+
+@dataclass(frozen=True, slots=True)
+class Branch:
+    """A tree of an argument, or of part of one: its fields in declaration order."""
+
+    path: str
+    of: Type
+    fields: tuple[tuple[str, Plan], ...]
+    is_tuple: bool
+
+    def arrays(self, value: Any) -> Iterator[Array]:
+        """The inputs' arrays of all leaves. Raises PreskError for a tree with other fields, and for leaves as they do."""
+        if not self.fits(value):
+            value = accept(self.path, self.of, value)
+        for at, (name, inner) in enumerate(self.fields):
+            yield from inner.arrays(value[at] if self.is_tuple else value[name])
+
+    def fits(self, value: Any) -> bool:
+        """Whether it is a dict or tuple of exactly these fields."""
+        if self.is_tuple:
+            return type(value) is tuple and len(cast(tuple[Any, ...], value)) == len(self.fields)
+        if type(value) is not dict:
+            return False
+        given = cast(dict[Any, Any], value)
+        return len(given) == len(self.fields) and all(name in given for name, _ in self.fields)
+
+
+Plan = Leaf | Branch
+"""How one argument is taken apart."""
+
+
+def plan(name: str, of: Type, inputs: Iterator[Input]) -> Plan:
+    """The plan of an argument of the bound type `of`; its inputs are taken from the schedule's in order."""
+    if isinstance(of, Tensor):
+        element = next(inputs).element
+        layers = 0 if element.scales is None else len(next(inputs).shape) - 1
+        return Leaf(name, of, element, layers)
+    fields = tuple((field, plan(f"{name}.{field}", inner, inputs)) for field, inner in fields_of(of) or ())
+    return Branch(name, of, fields, _is_tuple(of))
+
+
+def grown(of: Type, leaves: Iterator[Array]) -> Any:
+    """The tree of a result of the bound type `of`: records are dicts, tuples tuples."""
+    if isinstance(of, Tensor):
+        return next(leaves)
+    made = {field: grown(inner, leaves) for field, inner in fields_of(of) or ()}
+    return tuple(made.values()) if _is_tuple(of) else made
+
+
+def _is_tuple(of: Type) -> bool:
+    while isinstance(of, Stacked):
+        of = of.element
+    return isinstance(of, TupleOf)

@@ -1,0 +1,195 @@
+"""What backends that run a Schedule have in common: everything but what compiles the kernels.
+
+`prepare` records an entry, prints the Schedule and hands the text to the extension, which reads, verifies and compiles
+it; a call is then one call of the extension, without the GIL, over NumPy arrays. A backend of this kind is a class with a
+name, which is also what the extension knows its compiler by.
+"""
+
+from __future__ import annotations
+
+import operator
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, TypeVar
+
+from presk import _native
+from presk.realization.model import Plan, Realization
+from presk.run import arguments, machine
+from presk.run.arguments import Array, grown
+from presk.run.backend import Backend, Entry, Executable, Value
+from presk.run.record.choices import choices
+from presk.run.record.recorder import record
+from presk.run.record.schedule import Schedule
+from presk.run.record.text import print_schedule
+from presk.shapes.types import Type
+from presk.text.diagnostics import PreskError, fail
+from presk.text.spans import Source, Span
+
+Result = TypeVar("Result")
+
+COORDINATE_BITS = 64
+"""Bits of a seed, a step and a row offset: what a draw's key and nonce hold."""
+
+
+class ScheduledBackend(Backend):
+    """A backend that records a Schedule and has the extension run it.
+
+    `watch` makes reading an element that hasn't been written an error, where the compiler can tell; for tests.
+    """
+
+    def __init__(self, *, watch: bool = False) -> None:
+        self.watch = watch
+
+    def prepare(
+        self,
+        entry: Entry,
+        realization: Realization,
+        plan: Plan | None = None,
+        *,
+        threads: int | None = None,
+        training: bool = False,
+        donate: Sequence[int] = (),
+    ) -> ScheduledExecutable:
+        """The entry recorded and compiled. Whether dropout draws was decided when the entry was bound.
+
+        E7002 where the realization or the plan can't be run as stated, E9004 where the memory doesn't suffice, E9007
+        for a number of threads below 1.
+        """
+        count = machine.threads() if threads is None else threads
+        if not 1 <= count <= MOST_THREADS:
+            raise fail("E9007", f"{count} threads were asked for", hint=f"a number from 1 to {MOST_THREADS}")
+        schedule = record(entry.program, choices(realization, plan or Plan(), entry.program), donate)
+        require_memory(entry.name, schedule.arena)
+        text = print_schedule(schedule)
+        source = Source("<schedule>", text)
+        runner = diagnosed(source, lambda: _native.Schedule(text, self.name, watch=self.watch))
+        return ScheduledExecutable(self.name, entry, schedule, runner, count, _plans(entry, schedule))
+
+
+MOST_THREADS = 1024
+"""Threads of one worker pool."""
+
+
+def require_memory(name: str, arena: int) -> None:
+    """E9004 where an arena of so many bytes is larger than the machine's memory."""
+    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    if arena > memory:
+        sentence = f"`{name}` needs {arena} bytes beside its arguments and results, and this machine has {memory}"
+        raise fail("E9004", sentence, hint="smaller dimensions or a narrower realization")
+
+
+def _plans(entry: Entry, schedule: Schedule) -> tuple[tuple[str, arguments.Plan], ...]:
+    """For each parameter its name and how its value becomes inputs; every parameter of an entry has a name."""
+    inputs = iter(schedule.inputs)
+    parameters = entry.program.entry.parameters
+    return tuple((each.name or "", arguments.plan(each.name or "", each.type, inputs)) for each in parameters)
+
+
+@dataclass(frozen=True)
+class ScheduledExecutable(Executable):
+    """A recorded entry with its compiled kernels. Calls may be made from several threads at once.
+
+    Floats are read in place where they are C-contiguous, aligned, in the machine's byte order and of the input's type:
+    changed by another thread during a call they give unspecified values, never a fault. Results are new arrays, except
+    that a donated argument's array may come back as a result.
+    """
+
+    backend: str
+    entry: Entry
+    schedule: Schedule
+    runner: _native.Schedule
+    threads: int
+    plans: tuple[tuple[str, arguments.Plan], ...]
+    bound: dict[str, tuple[Array, ...]] = field(default_factory=dict[str, tuple[Array, ...]])
+
+    @property
+    def arena_bytes(self) -> int:
+        """The memory of one call beside its arguments and results."""
+        return self.runner.arena_bytes
+
+    @property
+    def result(self) -> Type:
+        """The type of what a call gives."""
+        return self.entry.program.entry.result
+
+    def bind(self, /, **leading: Value) -> ScheduledExecutable:
+        """The executable with these parameters held: converted once, copied where the caller could still change them."""
+        taken = dict(self.bound)
+        number = 0
+        for name, each in self.plans:
+            count = _count(each)
+            if name in leading:
+                given = each.arrays(leading[name])
+                taken[name] = tuple(self._held(number + at, array) for at, array in enumerate(given))
+            number += count
+        return replace(self, bound=taken)
+
+    def __call__(self, *args: Value, seed: int = 0, step: int = 0, row_offset: int = 0) -> Value:
+        outputs = self._call(self.runner.run, args, seed, step, row_offset)
+        return grown(self.result, iter(outputs))
+
+    def profile(
+        self, *args: Value, seed: int = 0, step: int = 0, row_offset: int = 0
+    ) -> tuple[Value, list[tuple[str, int, int]]]:
+        """A call, and for each step of the schedule (loops left out) its name, its runs and their nanoseconds."""
+        outputs, timings = self._call(self.runner.profile, args, seed, step, row_offset)
+        return grown(self.result, iter(outputs)), timings
+
+    def _call(
+        self, run: Callable[..., Result], args: tuple[Value, ...], seed: int, step: int, row_offset: int
+    ) -> Result:
+        given = iter(args)
+        inputs: list[Array] = []
+        for name, each in self.plans:
+            held = self.bound.get(name)
+            inputs.extend(each.arrays(next(given)) if held is None else held)
+        try:
+            return run(
+                inputs,
+                seed=_coordinate("the seed", seed),
+                step=_coordinate("the step", step),
+                row_offset=_coordinate("the row offset", row_offset),
+                threads=self.threads,
+            )
+        except _native.ScheduleError as error:
+            raise diagnostic(None, *error.args) from None
+
+    def _held(self, number: int, array: Array) -> Array:
+        taken = diagnosed(None, lambda: self.runner.take(number, array))
+        return taken.copy() if taken is array else taken
+
+
+def _count(plan: arguments.Plan) -> int:
+    """How many inputs an argument is."""
+    if isinstance(plan, arguments.Leaf):
+        return 1 if plan.element.scales is None else 2
+    return sum(_count(each) for _, each in plan.fields)
+
+
+def _coordinate(what: str, value: object) -> int:
+    """E6020 where what decides a draw isn't a whole number of 64 bits."""
+    try:
+        number = operator.index(value)  # pyright: ignore[reportArgumentType]
+    except TypeError:
+        raise fail("E6020", f"{what} is {value!r}, not a whole number") from None
+    if not 0 <= number < 1 << COORDINATE_BITS:
+        raise fail("E6020", f"{what} is {number}, outside of 0 … 2**{COORDINATE_BITS} − 1")
+    return number
+
+
+def diagnosed(source: Source | None, call: Callable[[], Result]) -> Result:
+    """What the call gives; the extension's faults as diagnostics, with their place in the schedule's text."""
+    try:
+        return call()
+    except _native.ScheduleError as error:
+        raise diagnostic(source, *error.args) from None
+
+
+def diagnostic(source: Source | None, code: str, message: str, line: int, column: int) -> PreskError:
+    """The diagnostic of one fault of the extension."""
+    if source is None or not line:
+        return fail(code, message)
+    start = source.line_starts[min(line, len(source.line_starts)) - 1] + column - 1
+    start = min(start, len(source.text))
+    return fail(code, message, Span(source, start, min(start + 1, len(source.text))))
