@@ -85,7 +85,9 @@ class Maker:
         kind = self.pick("sequential", "blocked", "interleaved")
         found: dict[str, Any] = {"kind": kind}
         if kind != "sequential" or self.random.random() < 0.1:
-            found[self.pick("width", "partials") if self.random.random() < 0.2 else _count(kind)] = self.pick(1, 2, 8)
+            found[self.random.choice(("width", "partials")) if self.random.random() < 0.2 else _count(kind)] = (
+                self.pick(1, 2, 8)
+            )
         return found
 
     def nest(self) -> Any:
