@@ -63,12 +63,7 @@ def first(entry: str) -> tuple[Program, list[Group], Group]:
     """The program, its groups, and the one that is looked at: the first that runs."""
     of = program(PROGRAMS, entry, **DIMS[entry])
     groups = [each for body in partition(of.entry).bodies for each in body.groups]
-    return (
-        of,
-        groups,
-        next(each for each in groups if each.kind != "view"),
-        {let.number: let for let in of.entry.body.lets},
-    )
+    return of, groups, next(each for each in groups if each.kind != "view")
 
 
 def lowered(entry: str, choice: SiteChoice | str, layout: Layout, other: SiteChoice | None = None) -> Lowered:
