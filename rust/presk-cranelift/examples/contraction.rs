@@ -32,9 +32,9 @@ fn text(point: Point, element: &str, lanes: usize, fma: bool) -> String {
     let mut text = format!(
         "kernel dot (%0 : {element}[{SIZE}, {SIZE}], %1 : {element}[{panels}, {SIZE}, {columns}]) -> %2 : {element}[{SIZE}, {SIZE}] {{\n"
     );
-    let _ = write!(
+    let _ = writeln!(
         text,
-        "for i0 in 0..{} {{ for i1 in 0..{} {{ for i2 in 0..{panels} {{ for i3 in 0..{} {{\n",
+        "for i0 in 0..{} {{ for i1 in 0..{} {{ for i2 in 0..{panels} {{ for i3 in 0..{} {{",
         SIZE / block,
         SIZE / terms,
         block / rows
