@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from presk import draw
 from presk.check.calls import session_signature
-from presk.check.initial import initializers
+from presk.check.initial import Fill, initializers
 from presk.check.program import Checked, load
 from presk.core.bind import BindSession, bind, find_entry
 from presk.core.nodes import Program
@@ -232,9 +232,8 @@ def has_zeros(case: Case) -> bool:
     """Whether a parameter of the case begins as zeros."""
     checked = _load(case)
     program = bind(checked, case.entry, dims=case.dims)
-    modules = [each.type for each in program.entry.parameters if isinstance(each.type, ModuleOf)]
     initials = _Initials(checked, case.entry)
-    return any(not leaf.any() for of in modules for _, leaf in trees.leaves(initials.draw(of)))
+    return any(initials.has_zeros(each.type) for each in program.entry.parameters if isinstance(each.type, ModuleOf))
 
 
 def prepare(case: Case) -> Prepared:
@@ -258,7 +257,12 @@ def prepare(case: Case) -> Prepared:
 
 
 def _load(case: Case) -> Checked:
-    return load(case.path, {name: rational(value) for name, value in case.consts.items()})
+    return _load_once(case.path, tuple(case.consts.items()))
+
+
+@lru_cache(maxsize=32)
+def _load_once(path: Path, consts: tuple[tuple[str, int], ...]) -> Checked:
+    return load(path, {name: rational(value) for name, value in consts})
 
 
 class _Initials:
@@ -267,6 +271,10 @@ class _Initials:
     def __init__(self, checked: Checked, entry: str) -> None:
         self.session = BindSession(checked, training=False)
         session_signature(self.session, find_entry(self.session, checked, entry))  # makes its modules known
+
+    def has_zeros(self, of: ModuleOf) -> bool:
+        """Whether a leaf of a module's tree begins as zeros."""
+        return any(leaf.initial == Fill(rational(0)) for leaf in initializers(self.session, of))
 
     def draw(self, of: ModuleOf, prefix: trees.Path = ()) -> Any:
         """A module's tree, its paths begun with `prefix`."""
