@@ -64,11 +64,18 @@ class Group:
 class BodyGroups:
     """The groups of one body, in the order of their roots.
 
-    `owner` is the let of the loop or map whose body it is; None for the function's own.
+    `owner` is the let of the loop or map whose body it is; None for the function's own. `unfused` are the launches
+    there would be if each primitive were a group.
     """
 
     owner: int | None
     groups: tuple[Group, ...]
+    unfused: int
+
+    @property
+    def saved(self) -> int:
+        """Launches that fusion saves in one run of the body."""
+        return self.unfused - sum(group.kind != "view" for group in self.groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +114,7 @@ def partition(function: Function) -> Groups:
         owner, body = waiting.pop(0)
         types |= {let.number: let.type for let in body.lets}
         found, launches = _partition_body(body, types, frozenset(counters))
-        bodies.append(BodyGroups(owner, found))
+        bodies.append(BodyGroups(owner, found, launches))
         unfused += launches
         for let in body.lets:
             match let.value:

@@ -1,8 +1,9 @@
 """Arguments of a call as a schedule's inputs: trees flattened, leaf after leaf, in declaration order.
 
 A float array of the right shape passes through untouched: the extension reads it in place, or rounds it once to the
-input's type. Everything else goes through `run.values`, which checks and explains; exact numbers are rounded here, once;
-a quantised input takes integers with scales, or quantises what it is given by the rule. Called by `run.scheduled`.
+input's type. Everything else goes through `run.values`, which checks and explains. Exact numbers are rounded here,
+once; a quantised input takes integers with scales, or quantises what it is given by the rule. Called by
+`run.scheduled`.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Branch:
     is_tuple: bool
 
     def arrays(self, value: Any) -> Iterator[Array]:
-        """The inputs' arrays of all leaves. Raises PreskError for a tree with other fields, and for leaves as they do."""
+        """The inputs' arrays of all leaves. Raises PreskError for a tree with other fields, and as the leaves do."""
         if not self.fits(value):
             value = accept(self.path, self.of, value)
         for at, (name, inner) in enumerate(self.fields):

@@ -20,7 +20,13 @@ def _interp(bits: int, certify: bool) -> Backend:
     return Interp(bits=bits, certify=certify)
 
 
-MAKERS: dict[str, Callable[[int, bool], Backend]] = {"interp": _interp}
+def _kernel(bits: int, certify: bool) -> Backend:
+    from presk.run.kernel_backend import KernelInterpreter
+
+    return KernelInterpreter()
+
+
+MAKERS: dict[str, Callable[[int, bool], Backend]] = {"kernel": _kernel, "interp": _interp}
 """What makes a backend from the options `bits` and `certify`. A backend is built if and only if it has a row here."""
 
 

@@ -1,8 +1,8 @@
 """What backends that run a Schedule have in common: everything but what compiles the kernels.
 
 `prepare` records an entry, prints the Schedule and hands the text to the extension, which reads, verifies and compiles
-it; a call is then one call of the extension, without the GIL, over NumPy arrays. A backend of this kind is a class with a
-name, which is also what the extension knows its compiler by.
+it; a call is then one call of the extension, without the GIL, over NumPy arrays. A backend of this kind is a class with
+a name, which is also what the extension knows its compiler by.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import operator
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, TypeVar
+from typing import TypeVar
 
 from presk import _native
 from presk.realization.model import Plan, Realization
@@ -63,8 +63,12 @@ class ScheduledBackend(Backend):
         require_memory(entry.name, schedule.arena)
         text = print_schedule(schedule)
         source = Source("<schedule>", text)
-        runner = diagnosed(source, lambda: _native.Schedule(text, self.name, watch=self.watch))
+        runner = diagnosed(source, lambda: self.compile(text))
         return ScheduledExecutable(self.name, entry, schedule, runner, count, _plans(entry, schedule))
+
+    def compile(self, text: str) -> _native.Schedule:
+        """A schedule's text with its kernels compiled. Raises the extension's ScheduleError."""
+        return _native.Schedule(text, self.name, watch=self.watch)
 
 
 MOST_THREADS = 1024
@@ -114,7 +118,7 @@ class ScheduledExecutable(Executable):
         return self.entry.program.entry.result
 
     def bind(self, /, **leading: Value) -> ScheduledExecutable:
-        """The executable with these parameters held: converted once, copied where the caller could still change them."""
+        """The executable with these parameters held: converted once, or copied, so that a caller can't change them."""
         taken = dict(self.bound)
         number = 0
         for name, each in self.plans:

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, QUIET, TRAINING
 
-BUILT = ("ast", "core", "groups")
-LATER = ("kernel", "schedule", "clif", "asm", "c")
+if TYPE_CHECKING:
+    from presk.core.nodes import Program
+
+REALIZED = ("kernel", "schedule")
+"""Stages that depend on a realization and a plan."""
+
+BUILT = ("ast", "core", "groups", *REALIZED)
+LATER = ("clif", "asm", "c")
 """Stages of the design whose passes this version doesn't have."""
 
 
@@ -17,6 +25,8 @@ LATER = ("kernel", "schedule", "clif", "asm", "c")
 @click.option(
     "--stage", required=True, metavar="STAGE", type=click.Choice([*BUILT, *LATER]), help=f"One of {', '.join(BUILT)}."
 )
+@click.option("--realize", metavar="R", help="f64, f32, bf16, f64+fma, f32+fma or @FILE.  [default: f32]")
+@click.option("--plan", metavar="PLAN", help="auto, default or @FILE.  [default: default]")
 @DIMS
 @CONSTS
 @TRAINING
@@ -25,6 +35,8 @@ def command(
     file: str,
     entry: str | None,
     stage: str,
+    realize: str | None,
+    plan: str | None,
     dims: dict[str, int],
     consts: dict[str, str],
     training: bool,
@@ -33,13 +45,16 @@ def command(
     """Print what a pass made of an entry.
 
     ast: the file's syntax tree, which belongs to no entry. core: the entry at its sizes in A-normal form, simplified;
-    sites are named by its numbers. groups: how it is cut into loop nests.
+    sites are named by its numbers. groups: how it is cut into loop nests. kernel: the loop nests themselves, under a
+    realization and a plan. schedule: all that one call does, buffers, steps and kernels.
     """
     if stage == "ast":
         if entry is not None or dims or training:
             raise click.UsageError("the syntax tree is the file's: --entry, --dim and --training don't apply to it")
         _dump_tree(file)
         return
+    if stage not in REALIZED and (realize is not None or plan is not None):
+        raise click.UsageError(f"--realize and --plan don't apply to the stage {stage}")
     if stage in LATER:
         from presk.text.diagnostics import fail
 
@@ -54,10 +69,28 @@ def command(
         from presk.core.printer import print_program
 
         click.echo(print_program(program).rstrip("\n"))
-    else:
+    elif stage == "groups":
         from presk.core.group_text import print_groups
 
         click.echo(print_groups(program).rstrip("\n"))
+    else:
+        click.echo(_realized(program, stage, realize or "f32", plan or "default").rstrip("\n"))
+
+
+def _realized(program: Program, stage: str, realize: str, plan: str) -> str:
+    """The schedule of an entry's simplified Core, or its kernels."""
+    from presk.kernel.dump import print_dump
+    from presk.realization.model import read_plan, read_realization
+    from presk.run.record.choices import choices
+    from presk.run.record.counts import launches, saved
+    from presk.run.record.recorder import record
+    from presk.run.record.text import print_schedule
+
+    schedule = record(program, choices(read_realization(realize), read_plan(plan), program))
+    if stage == "schedule":
+        return print_schedule(schedule)
+    made, spared = launches(schedule.steps), saved(program)
+    return print_dump(schedule.kernels, made, schedule.realization, made + spared, spared)
 
 
 def _dump_tree(file: str) -> None:

@@ -138,4 +138,56 @@ CODES: dict[str, Code] = {
         "isn't stops the run.",
         "kernel count () -> %0 : f32[1], %1 : i64<2[1] {\n  %0[0] = 0\n  %1[0] = 2\n}",
     ),
+    "E9211": Code(
+        "a schedule that doesn't follow the grammar",
+        "A schedule is what `presk dump --stage schedule` prints: buffers, steps, then the kernels' texts. Its "
+        "grammar is in docs/schedule.md. What stands at the caret has no place there.",
+        'schedule "f" realized "f32" {\n  jump\n}',
+    ),
+    "E9212": Code(
+        "a step whose buffers aren't what it wants",
+        "Every view a step names must be of a buffer that exists, whose elements are stored as the step or its "
+        "kernel wants, and that may be written where it is; counters are those of the loops around; a loop that is"
+        " divided must be one whose rounds are independent.",
+        'schedule "f" realized "f32" {\n  input h0 : f64[2] "x"\n  output o0 : f32[2] ""\n  copy 2 f32 (h0) -> (o0)\n}',
+    ),
+    "E9213": Code(
+        "a view that leaves its buffer",
+        "In every round of the loops around a step each view must lie in its buffer, and each buffer of the arena "
+        "in the arena, at a multiple of its element's bytes.",
+        'schedule "f" realized "f32" {\n  input h0 : f32[2] "x"\n  output o0 : f32[2] ""\n'
+        "  copy 2 f32 (h0 + 1) -> (o0)\n}",
+    ),
+    "E9214": Code(
+        "a step that overwrites what it reads",
+        "What a step writes overlaps nothing else that it reads or writes, except where its kernel says that an "
+        "output takes an input's place. Buffers that exchange places lie apart.",
+        'schedule "f" realized "f32" {\n  arena 64 bytes\n  buffer a0 : f32[4] at 0\n  copy 2 f32 (a0) -> (a0 + 1)\n}',
+    ),
+    "E9215": Code(
+        "a schedule larger than presk takes",
+        "The text, the depth of loops, the number and the sizes of buffers, and the rounds of nested loops are "
+        "bounded; what presk records stays far below.",
+        'schedule "f" realized "f32" {\n  arena 999999999999999999 bytes\n  buffer a0 : f32[1] at 0\n}',
+    ),
+    "E9216": Code(
+        "arrays that aren't a schedule's inputs",
+        "A schedule runs on an array for each of its inputs, of the input's shape, floats of any float type, "
+        "integers and truth values as NumPy's int64 and bool. What presk's backends give it has been checked "
+        "before.",
+        "_native.Schedule(text, 'kernel').run([np.zeros(3)], seed=0, step=0, row_offset=0, threads=1)",
+    ),
+    "E9217": Code(
+        "a worker that stopped",
+        "A piece of a call ended in a fault of presk's own. The call has no result; the pool and later calls are "
+        "well. Please report it, with the entry and its arguments.",
+        "f(x)    # `a worker stopped: …`",
+    ),
+    "E9218": Code(
+        "a kernel that can't be compiled",
+        "The code generator has bounds of its own, on the size of one kernel among others, and refuses what "
+        "exceeds them. The kernel interpreter (`--backend kernel`) runs the entry; smaller tiles in a plan make "
+        "smaller kernels.",
+        "presk run model.psk --entry f --backend native --plan @huge_tiles.json",
+    ),
 }
