@@ -158,6 +158,10 @@ def _match(solver: Solver, parameter: Parameter, value: Value, function: str, pl
             raise solver.mismatch("E3001", f"{what} is a declared function's name, not {describe(value)}", hint)
         return
     assert parameter.type is not None and not isinstance(parameter.type, FunctionType)
+    pattern = parameter.type
+    if isinstance(value, Number) and isinstance(pattern, Tensor) and pattern.kind == "nat" and not pattern.axes:
+        solver.match_number(pattern, static.as_size(value, place), what)
+        return
     actual = _type_for(value, parameter.type)
     if actual is None:
         raise solver.mismatch("E3001", f"{what} is {solver.show(parameter.type)}, not {describe(value)}")

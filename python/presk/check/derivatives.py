@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from presk.check.calls import Prepared, prepare, restore_names
+from presk.check.calls import call_abstract, prepare, restore_names
 from presk.check.context import Context, coerce
-from presk.check.values import Cotangent, Data, Derived, FunctionValue, Method, Number, Value, describe
+from presk.check.values import Abstract, Cotangent, Data, Derived, FunctionValue, Method, Number, Value, describe
 from presk.shapes import constants, types
 from presk.shapes.types import REAL, RecordOf, TupleOf, Type
 from presk.syntax import tree
-from presk.text.diagnostics import fail
+from presk.text.diagnostics import counted, fail
 from presk.text.spans import Span
 
 DERIVATIVES = ("grad", "value_and_grad", "vjp")
@@ -18,22 +18,23 @@ DERIVATIVES = ("grad", "value_and_grad", "vjp")
 def derive(context: Context, kind: str, node: tree.Call) -> Value:
     """`grad(f, wrt = …)`: a function made of one."""
     wrt: tuple[int, ...] = (0,)
-    single = True
+    single, place = True, node.span
     functions: list[tree.Expr] = []
     for argument in node.arguments:
         if argument.name is None and not functions:
             functions.append(argument.value)
         elif argument.name == "wrt":
             wrt, single = _wrt(context, argument.value)
+            place = argument.value.span
         else:
             raise fail("E3002", f"`{kind}` takes a function and `wrt`", argument.span, f"`{kind}(f, wrt = (0, 2))(…)`")
     if not functions:
         raise fail("E3002", f"`{kind}` takes a function", node.span, f"`{kind}(f)(arguments)`")
     value = context.evaluate(functions[0])
-    if not isinstance(value, (FunctionValue, Method)):
-        hint = "wrap it in a `fn`"
+    if not isinstance(value, (FunctionValue, Method, Abstract)):
+        hint = "declare a `fn` that calls it"
         raise fail("E5002", f"`{kind}` takes a declared function, not {describe(value)}", functions[0].span, hint)
-    return Derived(kind, value, wrt, single)
+    return Derived(kind, value, wrt, single, place)
 
 
 def _wrt(context: Context, written: tree.Expr) -> tuple[tuple[int, ...], bool]:
@@ -42,7 +43,7 @@ def _wrt(context: Context, written: tree.Expr) -> tuple[tuple[int, ...], bool]:
     for item in items:
         value = context.evaluate(item)
         whole = value.value if isinstance(value, Number) and value.nat else None
-        if not isinstance(whole, constants.Rational):
+        if not isinstance(whole, constants.Rational) or whole.value < 0:
             raise fail("E5002", "`wrt` is the number of an argument, from 0, or a tuple of such", item.span)
         places.append(int(whole.value))
     if len(set(places)) != len(places) or not places:
@@ -52,28 +53,37 @@ def _wrt(context: Context, written: tree.Expr) -> tuple[tuple[int, ...], bool]:
 
 def call_derived(context: Context, derived: Derived, node: tree.Call) -> Value:
     """`grad(f)(arguments)`. Its Core isn't derived yet: binding refuses it (E5000)."""
+    result, arguments = _primal(context, derived, node)
+    gradient = _gradient(derived, arguments)
+    if derived.kind == "vjp":
+        if any(leaf.kind != "real" for _, leaf in types.leaves(result)):
+            message = f"the function's result is {types.show(result)}, which has no derivative"
+            raise fail("E5001", message, node.span, "only reals are differentiated")
+    elif result != REAL and not _is_objective(result):
+        message = f"`{derived.kind}` takes a scalar-valued function, but this one gives {types.show(result)}"
+        hint = "`vjp(f)(x)(cotangent)` takes any result; an objective gives real or (real, record)"
+        raise fail("E5002", message, node.span, hint)
+    if not context.session.symbolic:
+        raise not_built(node.span)
+    if derived.kind == "vjp":
+        return Cotangent(result, gradient)
+    return Data(gradient if derived.kind == "grad" else TupleOf((result, gradient)), None)
+
+
+def _primal(context: Context, derived: Derived, node: tree.Call) -> tuple[Type, list[Type | None]]:
+    """The type of the function's result, and of each of its arguments: None where one is known at binding."""
     function, leading = derived.function, None
+    if isinstance(function, Abstract):
+        call_abstract(context, function, node.arguments, node.span)
+        return function.signature.result, list(function.signature.parameters)
     if isinstance(function, Method):
         function, leading = function.function, function.tree
     prepared = prepare(context, function, leading, node.arguments, node.span)
-    gradient = _gradient(derived, prepared, node.span)
     _, result = context.session.instantiate(prepared.instance, node.span)
-    result = restore_names(result, prepared.original)
-    if derived.kind == "vjp":
-        if not context.session.symbolic:
-            raise not_built(node.span)
-        return Cotangent(result, gradient)
-    if result != REAL and not _is_objective(result):
-        message = f"`{derived.kind}` takes a scalar-valued function, but this one gives {types.show(result)}"
-        raise fail(
-            "E5002",
-            message,
-            node.span,
-            "`vjp(f)(x)(cotangent)` takes any result; an objective gives real or (real, record)",
-        )
-    if not context.session.symbolic:
-        raise not_built(node.span)
-    return Data(gradient if derived.kind == "grad" else TupleOf((result, gradient)), None)
+    data = iter(prepared.arguments)
+    parameters = prepared.instance.signature.parameters
+    kinds = [next(data).type if parameter.kind == "data" else None for parameter in parameters]
+    return restore_names(result, prepared.original), kinds if leading is None else kinds[1:]
 
 
 def not_built(span: Span) -> Exception:
@@ -91,16 +101,17 @@ def _is_objective(result: Type) -> bool:
     )
 
 
-def _gradient(derived: Derived, prepared: Prepared, span: Span) -> Type:
+def _gradient(derived: Derived, arguments: list[Type | None]) -> Type:
     kinds: list[Type] = []
-    for place in derived.wrt:
-        if place >= len(prepared.arguments):
-            message = f"there is no argument {place} to differentiate with respect to"
-            raise fail("E5002", message, span, f"the function takes {len(prepared.arguments)}")
-        each = prepared.arguments[place].type
-        if any(leaf.kind != "real" for _, leaf in types.leaves(each)):
-            message = f"argument {place} is {types.show(each)}, which has no derivative"
-            raise fail("E5001", message, span, "`wrt` chooses a real argument")
+    for number in derived.wrt:
+        if number >= len(arguments):
+            message = f"there is no argument {number} to differentiate with respect to"
+            raise fail("E5002", message, derived.place, f"the function takes {counted(len(arguments), 'argument')}")
+        each = arguments[number]
+        if each is None or any(leaf.kind != "real" for _, leaf in types.leaves(each)):
+            shown = "known at binding" if each is None else types.show(each)
+            hint = "`wrt` chooses a real argument"
+            raise fail("E5001", f"argument {number} is {shown}: it has no derivative", derived.place, hint)
         kinds.append(each)
     return kinds[0] if derived.single else TupleOf(tuple(kinds))
 

@@ -96,8 +96,7 @@ def apply_primitive(
             attributes["draw"] = draw
         result = result_type(row, targets, attributes)
     except Misfit as error:
-        place = places.named.get(error.about or "", span)
-        raise fail(error.code, error.message, place, error.hint) from None
+        raise fail(error.code, error.message, _about(row, error, places) or span, error.hint) from None
     except Misaligned as error:
         raise fail("E3003", error.message, span, error.hint, _shape_notes(types, places)) from None
     handles = [_operand(context, value, target, span) for value, target in zip(values, targets, strict=True)]
@@ -106,6 +105,14 @@ def apply_primitive(
     if name == "stop_gradient" and isinstance(values[0], Number):
         return values[0]
     return Data(result, context.emitter.apply(name, handles, tuple(attributes.items()), result, span))
+
+
+def _about(row: Primitive, error: Misfit, places: Places) -> Span | None:
+    """Where the operand or keyword stands that an error is about."""
+    if error.about is None or error.about in places.named:
+        return places.named.get(error.about or "")
+    pairs = zip([operand.name for operand in row.operands], places.operands, strict=False)
+    return dict(pairs).get(error.about)
 
 
 def _shape_notes(operands: list[Type], places: Places) -> list[Note]:

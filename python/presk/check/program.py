@@ -126,7 +126,7 @@ def check_source(
         diagnostics.extend(_check_overrides(checked))
         imported = list(files.all)
         diagnostics.extend(_check_files(session, imported))
-        checked.trains, found = training.check_trains(session)
+        checked.trains, found = training.check_trains(session, checked.overrides)
         diagnostics.extend(found)
         diagnostics.extend(_check_files(session, [file for file in files.all if file not in imported]))
         diagnostics.extend([*session.found, *session.graph.cycles()])

@@ -24,6 +24,7 @@ from presk.check.typing import (
 from presk.check.values import FunctionType, Number
 from presk.shapes import constants, types
 from presk.shapes.poly import Poly, variable
+from presk.shapes.poly import number as size_of
 from presk.shapes.types import Axis, ModuleOf, RecordOf, Run, Shape, Stacked, Tensor, TreeVariable, TupleOf, Type
 from presk.syntax import tree
 from presk.text.diagnostics import Note, fail
@@ -182,7 +183,10 @@ class Subject:
 
 @dataclass(frozen=True)
 class Equation:
-    """`pattern` must be `actual`, which is `what`; `asked` and `given` are the types they come from."""
+    """`pattern` must be `actual`, which is `what`; `asked` and `given` are the types they come from.
+
+    Of a bound, `literal` says that it is a number's own: whether that suffices may be decided when the entry is bound.
+    """
 
     pattern: Poly
     actual: Poly
@@ -190,6 +194,7 @@ class Equation:
     asked: Type
     given: Type
     subject: Subject | None
+    literal: bool = False
 
 
 class Solver:
@@ -219,6 +224,9 @@ class Solver:
             case Tensor(), Tensor():
                 self._match_tensor(pattern, actual, what)
             case TreeVariable(name), _:
+                if not is_real_tree(actual):
+                    hint = "a tree variable stands for parameters, whose leaves are real"
+                    raise Mismatch("E3001", f"{what} is {types.show(actual)}, not a tree of reals", hint)
                 bound = self.trees.setdefault(name, actual)
                 if not same_tree(bound, actual):
                     raise Mismatch(
@@ -246,6 +254,12 @@ class Solver:
         error = Mismatch(code, message, hint)
         error.subject = self.subject
         return error
+
+    def match_number(self, pattern: Tensor, size: Poly, what: str) -> None:
+        """Notes that a number known at binding is to stand where `nat < N` is asked."""
+        assert pattern.bound is not None
+        given = Tensor("nat", (), size + size_of(1))
+        self.bounds.append(Equation(pattern.bound, size + size_of(1), what, pattern, given, self.subject, literal=True))
 
     def solve(self) -> None:
         """Finds the variables and checks every equation. Raises Mismatch."""
@@ -283,6 +297,11 @@ class Solver:
         expected = self._substituted(equation.pattern)
         if static.at_most(equation.actual, expected):
             return True
+        if equation.literal:
+            if (equation.actual - expected).constant is None:
+                return True
+            number = equation.actual - size_of(1)
+            raise Mismatch("E3007", f"{equation.what} is {number}, which is not < {expected}")
         message = f"{equation.what} is a nat < {equation.actual}, which is not certain to be < {expected}"
         raise Mismatch("E3007", message)
 
@@ -360,6 +379,11 @@ class Solver:
                 self._equate(wanted, given, f"a parameter of the module {what}", pattern, actual)
             elif mine != theirs:
                 raise Mismatch("E3001", f"{what} is {actual.label}, not {self.show(pattern)}")
+
+
+def is_real_tree(each: Type) -> bool:
+    """Whether every leaf is real, so that a tree variable may stand for the tree."""
+    return isinstance(each, TreeVariable) or all(leaf.kind == "real" for _, leaf in types.leaves(each))
 
 
 def same_tree(one: Type, other: Type) -> bool:

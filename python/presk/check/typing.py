@@ -31,7 +31,7 @@ from presk.shapes.types import (
     stack,
 )
 from presk.syntax import tree
-from presk.text.diagnostics import PreskError, counted, did_you_mean, fail, placed
+from presk.text.diagnostics import InternalError, PreskError, counted, did_you_mean, fail, placed
 from presk.text.spans import Span
 
 if TYPE_CHECKING:
@@ -102,8 +102,8 @@ def _resolve(scope: TypeScope, written: tree.TypeExpr) -> Type:
             return stack(resolve(scope, element), static.as_size(number(scope, count), count.span))
         case tree.NamedType():
             return _named(scope, written)
-        case tree.FunctionType(span=span):
-            raise fail("E3009", "a function type stands only for a parameter of a function", span)
+        case tree.FunctionType():
+            raise InternalError("the parser reads a function type for a parameter only")
 
 
 def resolve_function(scope: TypeScope, written: tree.FunctionType) -> FunctionType:

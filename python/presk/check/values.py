@@ -15,6 +15,7 @@ from presk.check.scope import Declaration, File
 from presk.shapes import constants, types
 from presk.shapes.constants import Constant
 from presk.shapes.types import BOOL, REAL, Extent, ModuleOf, RecordOf, Tensor, TupleOf, Type, extent_of
+from presk.text.spans import Span
 
 SILENT = "E2009"
 """The code of what follows from another fault; shown only where that one isn't."""
@@ -101,12 +102,17 @@ class FunctionType:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """`grad(f)`, `value_and_grad(f)`, `vjp(f)`; `wrt` are argument numbers, `single` where one was asked for."""
+    """`grad(f)`, `value_and_grad(f)`, `vjp(f)`; `wrt` are argument numbers, `single` where one was asked for.
+
+    Arguments are those that stand in the call's parentheses: a module's tree before the dot is none of them. `place` is
+    where `wrt` was chosen.
+    """
 
     kind: str
-    function: FunctionValue | Method
+    function: FunctionValue | Method | Abstract
     wrt: tuple[int, ...]
     single: bool
+    place: Span
 
 
 @dataclass(frozen=True, slots=True)

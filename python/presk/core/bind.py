@@ -14,7 +14,7 @@ from presk.check.expressions import method_of
 from presk.check.program import Checked
 from presk.check.scope import File, open_library
 from presk.check.session import Instance
-from presk.check.signature import RUN, Mismatch, Signature, Solver
+from presk.check.signature import RUN, Mismatch, Signature, Solver, is_real_tree
 from presk.check.typing import DIMENSION, TypeScope, module_arguments, module_type, resolve
 from presk.check.values import FunctionType, FunctionValue
 from presk.core.build import Builder
@@ -145,6 +145,10 @@ def _in_file(
             wanted = f"{declaration.name}[{', '.join(expected)}]" if expected else declaration.name
             message = f"`{declaration.name}` takes {len(expected)} trees in brackets, not {len(trees)}"
             raise fail("E4002", message, written.span, f"write `{wanted}` with modules for the trees")
+        for tree_type in trees:
+            if not is_real_tree(tree_type):
+                message = f"{types.show(tree_type)} is no tree of reals"
+                raise fail("E4002", message, written.span, "a tree variable stands for parameters")
         return FunctionValue(declaration, None, trees)
     if declaration is not None and isinstance(declaration.node, tree.Module) and len(parts) == 2:
         arguments = module_arguments(scope, declaration, parts[0].arguments, written.span)

@@ -37,12 +37,49 @@ CODES: dict[str, Code] = {
         "yet.",
         "fn f(x: real[s]) -> real { let (a, b) = unstack(x, axis = s); a - b }    # real[s: 2]",
     ),
+    "E3006": Code(
+        "a variable that does not follow from the arguments",
+        "A dimension, a tree or `..` of a signature is found by matching the types of the arguments. It must occur in "
+        "a parameter's type, and where it isn't alone there, the rest must tell it. A size that is the caller's choice "
+        "is a parameter of its own: `n: nat`.",
+        "fn f(x: real) -> real[n] { broadcast_to[n](x) }    # fn f(x: real, n: nat)",
+    ),
     "E3007": Code(
         "a nat that may be too large",
         "A nat's bound must be certain to suffice where the nat is used: an index must stay below the size of the "
         "axis, an argument below the parameter's bound. `nat < A` plus `nat < B` is `nat < A + B - 1`, and a "
         "number n is `nat < n + 1`.",
         "fn f(x: real[t: 8], i: nat < 9) -> real { x[t = i] }    # nat < 8",
+    ),
+    "E3008": Code(
+        "a nat without its bound",
+        "A whole number of the run has a bound, `nat < N`: it is checked where it comes from, so that no look-up "
+        "leaves its table. Without one, `n: nat` is a parameter that is known when the entry is bound, and may be "
+        "used as a size; it stands alone, in no tensor, tuple or record.",
+        "fn f(table: real[v, d], t: nat[n]) -> real[n, d] { embed(table, t) }    # nat[n] < v",
+    ),
+    "E3010": Code(
+        "a draw for the leaves of a tree",
+        "The body of a `map` has no shapes of its own, so nothing can be drawn in it: a draw's numbers belong to "
+        "places in a tensor.",
+        "fn noisy[P](p: P) -> P { map(p = p) { p + dropout(p, 0.5) } }",
+    ),
+    "E3011": Code(
+        "a parameter without an initializer",
+        "Each parameter of a module says what it begins as: `zeros`, `ones`, `constant(c)`, `normal(std = …)`, "
+        "`uniform(lo = …, hi = …)`, or an expression of these.",
+        "module Linear{I, O} { w: real[I, O] }",
+    ),
+    "E3012": Code(
+        "an initializer with a shape",
+        "An initializer fills the parameter it is written for, whose shape is known from its type.",
+        "module Bias{N} { b: real[N] = zeros[N] }    # b: real[N] = zeros",
+    ),
+    "E3013": Code(
+        "a tree that is too large",
+        "A tuple, a record or a module's tree has at most 16 384 leaves, in trees nested at most 60 deep. Layers of "
+        "one kind are stacked, `Block * L`, and count once.",
+        "fn f(x: real) -> real {\n" + "  let x = (x, x)\n" * 15 + "  1\n}",
     ),
     "E3020": Code(
         "a number out of range",

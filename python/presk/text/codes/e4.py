@@ -3,11 +3,24 @@
 from presk.text.codes import Code
 
 CODES: dict[str, Code] = {
+    "E4001": Code(
+        "free dimensions",
+        "To run, every size must be a number. The message lists the dimensions that neither the arguments nor `--dim` "
+        "tell; from Python they are `dims={…}`. `..` counts as the one dimension `batch`.",
+        "presk dump examples/tutorial/01_linear.psk --stage core --entry 'Linear{3, 2}.apply'",
+    ),
+    "E4002": Code(
+        "no such entry",
+        "An entry is a function with its parameters bound: `Linear{3, 2}.apply`, `mse`, `adamw.step[MiniGPT]`. A "
+        "module without parameters needs no braces, and a function that takes a function can't be an entry. `presk "
+        "check` lists a program's entries.",
+        "presk dump examples/tutorial/01_linear.psk --stage core --entry Linear.forward",
+    ),
     "E4003": Code(
         "not a whole number",
         "A size, or another whole number known when an entry is bound, would be a fraction. `/` between sizes must "
         "be exact; `//` rounds down.",
-        "fn f(x: real[d: 10]) -> real[h: 4, d] { split[h: 4, d](x) }    # 10 / 4",
+        "fn f(x: real[d: 10]) -> real[h: 4, d: 10 / 4] { split[h: 4, d](x, axis = d) }    # 10 / 4 is 2.5",
     ),
     "E4004": Code(
         "a size that is none",
@@ -26,6 +39,17 @@ CODES: dict[str, Code] = {
         "An expression of numbers only is outside its domain: a division by zero, the root or logarithm of a "
         "negative number.",
         "const A = 1 / (2 - 2)",
+    ),
+    "E4007": Code(
+        "no such constant",
+        "`--const` overrides a constant that the program declares, or imports by its name; this one it does not.",
+        "presk check examples/minigpt/minigpt.psk --const WIDTH=8",
+    ),
+    "E4008": Code(
+        "no such dimension",
+        "`--dim` binds a dimension of the entry's signature. Constants are overridden by `--const`, module parameters "
+        "stand in the entry's braces.",
+        "presk dump examples/tutorial/01_linear.psk --stage core --entry 'Linear{3, 2}.apply' --dim bach=4",
     ),
     "E4020": Code(
         "a constant that is no exact number",

@@ -2,4 +2,25 @@
 
 from presk.text.codes import Code
 
-CODES: dict[str, Code] = {}
+CODES: dict[str, Code] = {
+    "E5000": Code(
+        "derivatives are not yet built",
+        "A program with derivatives checks, and its entries that need none run; one that needs a derivative can't be "
+        "bound in this version.",
+        "fn slope(x: real) -> real { grad(cube)(x) }\nfn cube(x: real) -> real { x ** 3 }",
+    ),
+    "E5001": Code(
+        "no derivative with respect to this",
+        "Whole numbers and truths vary in steps, and what is known at binding does not vary at all: neither has a "
+        "derivative. `wrt` chooses the arguments that are differentiated, counted from 0.",
+        "fn look(t: nat[n] < 5, w: real[5]) -> real { sum(take(w, t, axis = 0)) }\n"
+        "fn f(t: nat[n] < 5, w: real[5]) -> real[5] { grad(look)(t, w) }    # wrt = 1",
+    ),
+    "E5002": Code(
+        "not something to differentiate",
+        "`grad` and `value_and_grad` take a declared function, or a parameter that is one, with a result that is one "
+        "real, or a real and a record that is carried along; `vjp` takes any result and a cotangent of its type. A "
+        "primitive is wrapped in a function.",
+        "fn f(x: real[n]) -> real[n] { x * x }\nfn g(x: real[n]) -> real[n] { grad(f)(x) }    # vjp(f)(x)(ones[n])",
+    ),
+}

@@ -2,6 +2,9 @@
 
 from presk.text.codes import Code
 
+TRAIN = "module M { w: real = zeros }\nfn loss(m: M, batch: {x: real[n]}) -> real { mean(batch.x) * m.w }\n"
+"""What the examples of train blocks train."""
+
 CODES: dict[str, Code] = {
     "E8001": Code(
         "a file that can't be read",
@@ -26,5 +29,57 @@ CODES: dict[str, Code] = {
         "A map of names asks for arrays the file doesn't have, for a transpose of an array of fewer than two axes, or "
         "for a stack of arrays of different shapes.",
         "presk.load_file('w.safetensors', names={'head.w': 'lm_head.weight.T'})",
+    ),
+    "E8020": Code(
+        "an unknown key of a train block",
+        "The keys are model, objective, optimizer, lr, batch, data, epochs, clip, seed, last, eval, patience, keep and "
+        "freeze, each given once.",
+        TRAIN + "train t { model = M; objective = loss; optimizer = sgd; lr = 0.1; batch = 8; learning_rate = 0.1 }",
+    ),
+    "E8021": Code(
+        "a train block that lacks a key",
+        "A train block names its model, objective, optimizer, lr and batch. Data may come from Python "
+        "instead of `data`.",
+        TRAIN + "train t { model = M; objective = loss; optimizer = sgd; batch = 8 }",
+    ),
+    "E8022": Code(
+        "a model that is no module",
+        "What is trained is a module's tree of parameters: `model = MiniGPT`, or `model = Linear{3, 2}`.",
+        TRAIN + "train t { model = 3; objective = loss; optimizer = sgd; lr = 0.1; batch = 8 }",
+    ),
+    "E8023": Code(
+        "an objective that does not fit",
+        "The objective is a declared function of the model and a batch, a record of what the data give. Its result is "
+        "one real, or a real and a record of reals, which are shown as metrics.",
+        TRAIN + "train t { model = M; objective = mean; optimizer = sgd; lr = 0.1; batch = 8 }",
+    ),
+    "E8024": Code(
+        "not a name with keywords",
+        "Optimizers, rates and data sources are named, with keywords in parentheses: `adamw(beta1 = 0.9)`.",
+        TRAIN + 'train t { model = M; objective = loss; optimizer = "sgd"; lr = 0.1; batch = 8 }',
+    ),
+    "E8025": Code(
+        "an optimizer that does not fit",
+        "An optimizer is a file with `init` and `step`, imported, beside this one or of the library (adamw, sgd, "
+        "lion). Its settings are the parameters of `step` behind those the loop gives.",
+        TRAIN + "train t { model = M; objective = loss; optimizer = sgd(beta = 0.9); lr = 0.1; batch = 8 }",
+    ),
+    "E8026": Code(
+        "a learning rate that does not fit",
+        "A rate is a positive number, or `constant`, `linear` or `cosine` with `peak`, and perhaps `warmup` in steps "
+        "and the `floor` it falls to.",
+        TRAIN + "train t { model = M; objective = loss; optimizer = sgd; lr = cosine(warmup = 100); batch = 8 }",
+    ),
+    "E8027": Code(
+        "data that do not fit",
+        "A data source is `tokens`, `csv`, `arrays` or `synthetic` with its keywords. Paths are relative to the file "
+        "of the program.",
+        TRAIN + "train t { model = M; objective = loss; optimizer = sgd; lr = 0.1; batch = 8; data = csv(table) }",
+    ),
+    "E8028": Code(
+        "a setting out of range",
+        "batch, epochs, eval, patience and keep are whole numbers from 1, seed one from 0, clip a positive number, "
+        "last `drop` or `keep`, and freeze a list of patterns, each of which matches a parameter.",
+        TRAIN + "train t { model = M; objective = loss; optimizer = sgd; lr = 0.1; batch = 0 }",
     ),
 }
