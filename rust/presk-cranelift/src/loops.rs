@@ -7,7 +7,8 @@
 use std::collections::BTreeSet;
 
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, Value, types as clif};
+use cranelift_codegen::ir::{Block, InstBuilder, Value, types as clif};
+use cranelift_frontend::Variable;
 use presk_kernel::ir::Loop;
 use presk_kernel::walk;
 
@@ -19,11 +20,13 @@ use crate::{types, unrolling};
 /// Byte offsets kept beside a counter; further strides are multiplied out.
 const STRIDES: usize = 4;
 
-/// A header's counter and byte offsets.
+/// A header's counter and byte offsets, and the variables they are carried in.
 struct Header {
     block: Block,
     counter: Value,
     strides: Vec<(i64, Value)>,
+    /// The counter's, then the offsets'.
+    variables: Vec<Variable>,
 }
 
 impl<'k> Generator<'_, 'k> {
@@ -69,13 +72,17 @@ impl<'k> Generator<'_, 'k> {
 
     /// The rounds `begin` … `end` − 1, at least one, their number a multiple of the factor.
     fn bottom_tested(&mut self, each: &'k Loop, begin: Value, end: Value, factor: u64) {
-        let header = self.header(each, begin);
+        let header = self.header(each, begin, &[]);
         for copy in 0..factor.cast_signed() {
             self.copy(each, Position::Running(header.counter, copy), header.strides.clone());
         }
-        let arguments = self.next(&header, factor.cast_signed());
-        let goes_on = self.builder.ins().icmp(IntCC::UnsignedLessThan, value_of(&arguments[0]), end);
-        self.close(&header, goes_on, &arguments);
+        let next = self.advance(&header, factor.cast_signed());
+        let goes_on = self.builder.ins().icmp(IntCC::UnsignedLessThan, next, end);
+        let after = self.builder.create_block();
+        self.builder.ins().brif(goes_on, header.block, &[], after, &[]);
+        self.builder.seal_block(header.block);
+        self.builder.switch_to_block(after);
+        self.builder.seal_block(after);
     }
 
     /// Every round loads the broadcasts of the next one; the last stands after the loop. The header tests, so that what a
@@ -89,14 +96,7 @@ impl<'k> Generator<'_, 'k> {
         self.load_ahead(&ahead);
         self.nest.pop();
         let begin = self.whole(0);
-        let header = self.header(each, begin);
-        // The order of a block's parameters is that in which the next round's values are computed: sums first.
-        for (letter, number) in unrolling::carried(&each.body) {
-            self.get(letter, number);
-        }
-        for each in &ahead {
-            self.builder.use_var(each.variable);
-        }
+        let header = self.header(each, begin, &ahead);
         let (body, after) = (self.builder.create_block(), self.builder.create_block());
         let last = (each.extent - 1).cast_signed();
         let done = self.builder.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, header.counter, last);
@@ -116,10 +116,7 @@ impl<'k> Generator<'_, 'k> {
     /// All rounds, tested in the header, the exit named first.
     fn top_tested(&mut self, each: &'k Loop) {
         let begin = self.whole(0);
-        let header = self.header(each, begin);
-        for (letter, number) in unrolling::carried(&each.body) {
-            self.get(letter, number);
-        }
+        let header = self.header(each, begin, &[]);
         let (body, after) = (self.builder.create_block(), self.builder.create_block());
         let extent = each.extent.cast_signed();
         let done = self.builder.ins().icmp_imm_u(IntCC::UnsignedGreaterThanOrEqual, header.counter, extent);
@@ -132,8 +129,8 @@ impl<'k> Generator<'_, 'k> {
 
     /// Goes back to a header that tests, and opens the block its exit leads to.
     fn repeat(&mut self, header: &Header, after: Block) {
-        let arguments = self.next(header, 1);
-        self.builder.ins().jump(header.block, &arguments);
+        self.advance(header, 1);
+        self.builder.ins().jump(header.block, &[]);
         self.builder.seal_block(header.block);
         self.builder.switch_to_block(after);
         self.builder.seal_block(after);
@@ -188,38 +185,49 @@ impl<'k> Generator<'_, 'k> {
     }
 
     /// Opens a header, entered from here.
-    fn header(&mut self, each: &'k Loop, begin: Value) -> Header {
+    ///
+    /// The order in which a header first reads variables is that in which a round computes their next values: sums first, then
+    /// what is loaded ahead, the counter and the offsets last, when nothing needs their old values and they can be
+    /// increased in place.
+    fn header(&mut self, each: &'k Loop, begin: Value, ahead: &[Ahead]) -> Header {
         let strides: Vec<i64> = self.strides(each).into_iter().take(STRIDES).collect();
-        let mut arguments = vec![BlockArg::Value(begin)];
+        let mut variables = vec![self.carry(begin)];
         for &stride in &strides {
             let start = self.scaled(begin, stride);
-            arguments.push(BlockArg::Value(start));
+            variables.push(self.carry(start));
         }
         let block = self.builder.create_block();
-        self.builder.ins().jump(block, &arguments);
+        self.builder.ins().jump(block, &[]);
         self.builder.switch_to_block(block);
-        let counter = self.builder.append_block_param(block, clif::I64);
-        let keep = |stride| (stride, self.builder.append_block_param(block, clif::I64));
-        Header { block, counter, strides: strides.into_iter().map(keep).collect() }
-    }
-
-    /// The header's arguments some rounds on.
-    fn next(&mut self, header: &Header, rounds: i64) -> Vec<BlockArg> {
-        let mut arguments = vec![BlockArg::Value(self.builder.ins().iadd_imm_s(header.counter, rounds))];
-        for &(stride, offset) in &header.strides {
-            let next = self.builder.ins().iadd_imm_s(offset, stride.wrapping_mul(rounds));
-            arguments.push(BlockArg::Value(next));
+        if unrolling::is_straight(&each.body) {
+            for (letter, number) in unrolling::carried(&each.body) {
+                self.get(letter, number);
+            }
         }
-        arguments
+        for each in ahead {
+            self.builder.use_var(each.variable);
+        }
+        let counter = self.builder.use_var(variables[0]);
+        let offsets: Vec<Value> = variables[1..].iter().map(|&each| self.builder.use_var(each)).collect();
+        Header { block, counter, strides: strides.into_iter().zip(offsets).collect(), variables }
     }
 
-    /// Branches back to the header where it goes on, and opens the block after the loop.
-    fn close(&mut self, header: &Header, goes_on: Value, arguments: &[BlockArg]) {
-        let after = self.builder.create_block();
-        self.builder.ins().brif(goes_on, header.block, arguments, after, &[]);
-        self.builder.seal_block(header.block);
-        self.builder.switch_to_block(after);
-        self.builder.seal_block(after);
+    /// A variable of 64 bits that begins with a value.
+    fn carry(&mut self, value: Value) -> Variable {
+        let variable = self.builder.declare_var(clif::I64);
+        self.builder.def_var(variable, value);
+        variable
+    }
+
+    /// Sets counter and offsets for some rounds on; the new counter.
+    fn advance(&mut self, header: &Header, rounds: i64) -> Value {
+        let next = self.builder.ins().iadd_imm_s(header.counter, rounds);
+        self.builder.def_var(header.variables[0], next);
+        for (&(stride, offset), &variable) in header.strides.iter().zip(&header.variables[1..]) {
+            let moved = self.builder.ins().iadd_imm_s(offset, stride.wrapping_mul(rounds));
+            self.builder.def_var(variable, moved);
+        }
+        next
     }
 
     /// Byte strides of a straight loop's accesses that no address mode multiplies by.
@@ -242,8 +250,4 @@ impl<'k> Generator<'_, 'k> {
         });
         strides
     }
-}
-
-fn value_of(argument: &BlockArg) -> Value {
-    argument.as_value().expect("arguments of headers are values")
 }
