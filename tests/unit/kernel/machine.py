@@ -70,6 +70,35 @@ def hold(array: Any, tensor: Tensor, storage: str) -> Held:
     return Held(np.ascontiguousarray(array, dtype=np.int64).reshape(-1), Element("i64", bound=max(bound or 1, 1)))
 
 
+def quantised(shape: Sequence[int], type_: str, axis: int, seed: int) -> tuple[Held, np.ndarray[Any, Any]]:
+    """Random integers with a scale for each index of an axis, and the values they stand for, which bf16 holds too."""
+    rng = np.random.default_rng(seed)
+    most = 127 if type_ == "int8" else 7
+    integers = rng.integers(-most, most + 1, shape)
+    scales = (2.0 ** rng.integers(-8, -4, shape[axis])).astype(np.float32)
+    along = [size if at == axis else 1 for at, size in enumerate(shape)]
+    values = integers.astype(np.float32) * scales.reshape(along)
+    if type_ == "int8":
+        return Held(integers.astype(np.int8).reshape(-1), Element("int8", scales=(axis, axis + 1)), scales), values
+    padded = np.pad(integers.reshape(-1, shape[-1]), ((0, 0), (0, shape[-1] % 2)))
+    nibbles = (padded & 15).astype(np.uint8)
+    packed = (nibbles[:, ::2] | nibbles[:, 1::2] << 4).reshape(-1)
+    return Held(packed, Element("int4", scales=(axis, axis + 1)), scales), values
+
+
+def values_of(held: Held, shape: Sequence[int]) -> Held:
+    """What integers with scales stand for."""
+    if held.scales is None or held.element.scales is None:
+        return held
+    integers = held.array
+    if held.element.kind == "int4":
+        nibbles = np.stack([integers & 15, integers >> 4], axis=-1).reshape(-1, (shape[-1] + 1) // 2 * 2)
+        integers = ((nibbles[:, : shape[-1]].astype(np.int64) + 8) % 16 - 8).reshape(-1)
+    along = [size if at == held.element.scales[0] else 1 for at, size in enumerate(shape)]
+    values = integers.reshape(shape).astype(np.float32) * held.scales.reshape(along)
+    return Held(values.reshape(-1), Element("f32"))
+
+
 def empty(buffer: BufferType) -> np.ndarray[Any, Any]:
     """Room for a buffer, full of what mustn't be read."""
     count = int(np.prod([axis.size for axis in buffer.axes], dtype=np.int64))
@@ -138,7 +167,7 @@ class Machine:
             nats = self.held[operand.operand]
             return Held(nats.array.astype(np.float64), Element("f64"))
         if isinstance(of, Tensor):
-            return self.held[operand]
+            return values_of(self.held[operand], of.sizes)
         parts = {name: self.operand(Ref(operand.number, (*operand.path, name))) for name, _ in fields_of(of) or ()}
         return tuple(parts.values()) if isinstance(of, TupleOf) else parts
 

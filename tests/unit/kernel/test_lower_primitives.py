@@ -6,12 +6,17 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from tests.unit.core.generate import ALL, DRAWING, arguments_of, programs
-from tests.unit.kernel.comparing import STORAGES, assert_close, run
+from tests.unit.kernel.comparing import STORAGES, assert_close, machine, run
+from tests.unit.kernel.machine import given as held_arguments
+from tests.unit.kernel.machine import quantised
 
+from presk.core.groups import partition
+from presk.core.nodes import Ref
 from presk.exact.evaluate import evaluate
 from presk.kernel.lower.elementwise import DEAR
 from presk.kernel.lower.table import HOST, NEVER, RULES
 from presk.primitives.all import TABLE
+from presk.shapes.types import Tensor
 from presk.text.diagnostics import PreskError
 
 LOWERED = sorted(ALL - DRAWING)
@@ -44,3 +49,27 @@ def test_a_primitive_is_what_the_reference_says(name: str, data: st.DataObject) 
         raise
     for storage in STORAGES:
         assert_close(run(program, arguments, storage), exact, storage)
+
+
+@pytest.mark.parametrize("name", LOWERED)
+@settings(max_examples=4, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow])
+@given(data=st.data())
+def test_a_primitive_takes_integers_with_scales(name: str, data: st.DataObject) -> None:
+    program = data.draw(programs(frozenset({name}), lets=1, functions=0, trees=False))
+    assume(program.entry.body.lets)
+    arguments = arguments_of(program, data.draw(st.integers(0, 1000)))
+    held = held_arguments(program.entry, arguments, "f32")
+    views = {read.ref for group in partition(program.entry).groups if group.kind == "view" for read in group.reads}
+    for at, parameter in enumerate(program.entry.parameters):
+        tensor = parameter.type
+        if not isinstance(tensor, Tensor) or tensor.kind != "real" or not tensor.axes or 0 in tensor.sizes:
+            continue
+        if Ref(parameter.number) not in views:
+            type_, axis = data.draw(st.sampled_from(("int8", "int4"))), data.draw(st.integers(0, len(tensor.axes) - 1))
+            held[at], arguments[at] = quantised(tensor.sizes, type_, axis, data.draw(st.integers(0, 100)))
+    try:
+        exact = evaluate(program, arguments, bits=256)
+    except PreskError as error:
+        assume(error.code not in NOT_OVER_THE_REALS)
+        raise
+    assert_close(machine(program, "f32").run(held), exact, "f32")

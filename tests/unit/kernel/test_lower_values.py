@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.unit.kernel.comparing import STORAGES, bits, eighths, machine, normals, program, run
-from tests.unit.kernel.machine import Held, Machine, hold, rounded
+from tests.unit.kernel.machine import Held, Machine, hold, quantised, rounded
 from tests.unit.kernel.machine import given as held_arguments
 
 from presk.core.groups import partition
@@ -170,20 +170,6 @@ fn updated(w: real[v, d], y: real[d], i: nat < v) -> real[v, d] { {w with [v = i
 """
 
 
-def quantised(rng: np.random.Generator, shape: tuple[int, int], type_: str, axis: int) -> tuple[Held, Any]:
-    """Integers with a scale for each index of an axis, and the f32 values they stand for; exact in bf16."""
-    most = 127 if type_ == "int8" else 7
-    integers = rng.integers(-most, most + 1, shape)
-    scales = (2.0 ** rng.integers(-3, 4, shape[axis])).astype(np.float32)
-    values = integers.astype(np.float32) * (scales[:, None] if axis == 0 else scales[None])
-    held = integers.astype(np.int8).reshape(-1)
-    if type_ == "int4":
-        padded = np.pad(integers, ((0, 0), (0, shape[1] % 2)))
-        nibbles = (padded & 15).astype(np.uint8)
-        held = (nibbles[:, ::2] | nibbles[:, 1::2] << 4).reshape(-1)
-    return Held(held, Element(type_, scales=(axis, axis + 1)), scales), values  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("storage", STORAGES)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("type_", ["int8", "int4"])
@@ -206,7 +192,7 @@ def test_integers_with_scales_are_the_values_they_stand_for(
     for parameter in of.entry.parameters:
         tensor: Any = parameter.type
         if parameter.name == "w":
-            integers, values = quantised(rng, tensor.sizes, type_, axis)
+            integers, values = quantised(tensor.sizes, type_, axis, seed=4)
             held.append(integers)
             plain.append(hold(values, tensor, "bf16"))
             continue

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from presk.core.links import Part, Parts, Reduced, Same, links_of
+from presk.core.links import Part, Parts, Reduced, Same
 from presk.core.nodes import Apply, Injected, Let, Literal, Operand, Ref
 from presk.core.operands import ref_of
 from presk.kernel.lower.code import Code
@@ -90,7 +90,7 @@ class Reader:
 
     def operands_of(self, point: Point) -> list[tuple[Let, tuple[Position, ...]]]:
         """The operands of a point that are computed at the element, where its axes say where they stand."""
-        links = links_of(point.let, self.task.types)
+        links = self.task.links(point.let)
         refs = [(number, ref_of(operand)) for number, operand in enumerate(point.apply.operands)]
         return [
             (self.task.lets[ref.number], point.places(number))
@@ -171,7 +171,7 @@ class Point:
 
     def places(self, number: int) -> tuple[Position, ...]:
         """The positions along an operand's axes that belong to these along the result's."""
-        links = links_of(self.let, self.reader.task.types)[number]
+        links = self.reader.task.links(self.let)[number]
         if links is None:
             raise InternalError(f"an element of `{self.apply.primitive}` isn't found by its axes")
         found: list[Position] = []

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from presk.core.groups import Group
+from presk.core.links import Links, links_of
 from presk.core.nodes import Apply, Let, Operand, Ref
 from presk.core.operands import ref_of
 from presk.core.typing import operand_type
@@ -102,6 +103,17 @@ class Task:
     def result(self, let: Let) -> Tensor:
         """The type of a let's value."""
         return as_tensor(self.types[let.number])
+
+    def links(self, let: Let) -> Links:
+        """For each operand of a let, where its axes stand along the result's."""
+        found = self._links.get(let.number)
+        if found is None:
+            found = self._links[let.number] = links_of(let, self.types)
+        return found
+
+    @cached_property
+    def _links(self) -> dict[int, Links]:
+        return {}
 
     # Buffers
 
