@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from presk.api.compiled import Compiled
+    from presk.api.program import Program
     from presk.exact.values import ExactArray
 
 BITS = 256
@@ -19,10 +20,19 @@ BATCH = 2
 SHOWN_TOKENS = 6
 """Logits shown of one position."""
 
+REALIZATIONS = ("f64", "f32", "bf16")
+MACHINES = ("native", "kernel")
+REPEATS = 5
+"""Timed calls of a machine backend; the median is shown."""
+
 NEXT = (
     ("presk check examples/minigpt/minigpt.psk --docs", "what the program declares"),
     ("presk run examples/tutorial/01_linear.psk -e 'Linear{3, 2}.apply' --dim batch=4", "a call of your own"),
-    ("presk dump examples/minigpt/minigpt.psk -e MiniGPT.apply --dim batch=2 --stage groups", "how it would be fused"),
+    (
+        "presk gap examples/norms/norms.psk -e 'LayerNorm{8}.apply' --dim batch=2 --realize f32",
+        "a certificate of a gap",
+    ),
+    ("presk dump examples/minigpt/minigpt.psk -e MiniGPT.apply --dim batch=2 --stage kernel", "the loops that run"),
     ("presk check --primitives", "what the language has"),
 )
 
@@ -34,7 +44,8 @@ def command(seed: int, quiet: bool) -> None:
     """Take the tour.
 
     Checks the MiniGPT example, draws its parameters, runs it on the exact reference and prints logits with the radius
-    within which each is proven.
+    within which each is proven; then runs it on the machine in f64, f32 and bf16, compiled and interpreted, and shows
+    that both give the same bits and how far these are from exact.
     """
     from importlib.resources import files
     from time import perf_counter
@@ -63,8 +74,11 @@ def command(seed: int, quiet: bool) -> None:
     began = perf_counter()
     with console.status("computing") if console.is_terminal and not quiet else _nothing():
         logits = compiled(**values, seed=seed)
+    exact_time = perf_counter() - began
     _step(console, 3, "Run", f"over the real numbers, {BITS} bits, every bound proven, in {_since(began)}")
     _show_logits(console, logits)
+    _step(console, 4, "Realize", "in machine numbers: the same program, compiled and interpreted")
+    _show_machines(console, program, values, seed, exact_time)
     _show_where_to_go(console, compiled)
 
 
@@ -116,6 +130,52 @@ def _show_logits(console: Console, logits: ExactArray) -> None:
         table.add_row(str(at), in_digits(row.mid[at], 40), radius_text(radius[at]))
     console.print(table)
     console.print(f"all {logits.size} logits are proven within [bold]{worst_radius(logits)}[/bold]")
+
+
+def _show_machines(console: Console, program: Program, values: dict[str, Any], seed: int, exact_time: float) -> None:
+    """Each realization's gap to exact, the time of a call, and whether both machine backends agree bit for bit."""
+    from rich.table import Table
+
+    from presk.api.compiled import compile
+    from presk.choose.measure import OutputGap
+
+    table = Table(title_justify="left")
+    table.add_column("numbers")
+    table.add_column("farthest from exact", justify="right")
+    table.add_column("proven within", justify="right")
+    table.add_column("compiled", justify="right")
+    table.add_column("interpreted", justify="right")
+    table.add_column("the same bits")
+    for realization in REALIZATIONS:
+        made = {
+            name: compile(program["MiniGPT.apply"], realize=realization, backend=name, dims={"batch": BATCH})
+            for name in MACHINES
+        }
+        results = {name: each(**values, seed=seed) for name, each in made.items()}
+        output = made["native"].gap(**values, seed=seed, bits=BITS).outputs[0]
+        same = results["native"].tobytes() == results["kernel"].tobytes()
+        assert isinstance(output, OutputGap), "logits are real"
+        table.add_row(
+            realization,
+            f"{output.absolute.worst:.1e}",
+            f"{output.radius:.1e}",
+            *(f"{_median_time(each, values, seed) * 1e3:.2f} ms" for each in made.values()),
+            "yes" if same else "NO",
+        )
+    table.add_row("reals", "0", "", "", f"{exact_time * 1e3:.0f} ms", "")
+    console.print(table)
+
+
+def _median_time(compiled: Compiled, values: dict[str, Any], seed: int) -> float:
+    from statistics import median
+    from time import perf_counter
+
+    times: list[float] = []
+    for _ in range(REPEATS):
+        began = perf_counter()
+        compiled(**values, seed=seed)
+        times.append(perf_counter() - began)
+    return median(times)
 
 
 def _show_where_to_go(console: Console, compiled: Compiled) -> None:
