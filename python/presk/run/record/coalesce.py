@@ -234,6 +234,7 @@ def _drop(
     if _whole_donated(source, copy.count, inputs) and target.buffer.space == "o" and not target.start:
         if _last_use(flat, source.buffer, at) and source.buffer.number not in shared.values():
             shared[target.buffer.number] = source.buffer.number
+            flat.steps[at] = replace(copy, source=target)
             return
     if not _is_whole(source, copy.count, copy.element, regions) or _swapped(flat, source.buffer):
         return
