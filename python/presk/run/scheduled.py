@@ -11,10 +11,11 @@ import operator
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from presk import _native
 from presk.realization.model import Plan, Realization
+from presk.realization.resolve import require_workers
 from presk.run import arguments, machine
 from presk.run.arguments import Array, grown
 from presk.run.backend import Backend, Entry, Executable, Value
@@ -38,6 +39,9 @@ class ScheduledBackend(Backend):
     `watch` makes reading an element that hasn't been written an error, where the compiler can tell; for tests.
     """
 
+    is_native: ClassVar[bool] = False
+    """Whether splits run on this machine's workers, and a plan's must be as many, or half (E7002, condition 5)."""
+
     def __init__(self, *, watch: bool = False) -> None:
         self.watch = watch
 
@@ -59,6 +63,8 @@ class ScheduledBackend(Backend):
         count = machine.threads() if threads is None else threads
         if not 1 <= count <= MOST_THREADS:
             raise fail("E9007", f"{count} threads were asked for", hint=f"a number from 1 to {MOST_THREADS}")
+        if self.is_native and plan is not None:
+            require_workers(plan, count)
         schedule = record(entry.program, choices(realization, plan or Plan(), entry.program), donate)
         require_memory(entry.name, schedule.arena)
         text = print_schedule(schedule)
@@ -124,7 +130,8 @@ class ScheduledExecutable(Executable):
         for name, each in self.plans:
             count = _count(each)
             if name in leading:
-                given = each.arrays(leading[name])
+                given: list[Array] = []
+                each.collect(leading[name], given)
                 taken[name] = tuple(self._held(number + at, array) for at, array in enumerate(given))
             number += count
         return replace(self, bound=taken)
@@ -147,7 +154,10 @@ class ScheduledExecutable(Executable):
         inputs: list[Array] = []
         for name, each in self.plans:
             held = self.bound.get(name)
-            inputs.extend(each.arrays(next(given)) if held is None else held)
+            if held is None:
+                each.collect(next(given), inputs)
+            else:
+                inputs.extend(held)
         try:
             return run(
                 inputs,

@@ -18,7 +18,7 @@ from presk.choose.quantize import quantize_weights
 from presk.cli import guard
 from presk.realization.parameters import leaves_of
 from presk.realization.quantized import quantize
-from presk.run import trees
+from presk.run import registry, trees
 from presk.run.record.choices import choices
 from presk.run.record.recorder import record
 
@@ -55,8 +55,12 @@ BANDS = {"f64": 2.0**-40, "f32": 2.0**-15, "bf16": 2.0**-4}
 """How far a result may be from exact on the numbers as they are stored, by the default type."""
 
 
-def compiled(realization: str | Realization, plan: str | Plan = "default") -> Compiled:
-    return presk.compile(ENTRY, realize=realization, backend="kernel", plan=plan)
+COMPILED = [name for name in registry.MAKERS if name not in ("interp", "kernel")]
+"""The machine backends that are built besides the kernel interpreter."""
+
+
+def compiled(realization: str | Realization, plan: str | Plan = "default", backend: str = "kernel") -> Compiled:
+    return presk.compile(ENTRY, realize=realization, backend=backend, plan=plan, threads=4)
 
 
 F32 = compiled("f32")
@@ -92,6 +96,13 @@ def test_a_call_gives_the_bits_of_its_schedule(name: str) -> None:
     expected = bits(by_hand(REALIZATIONS[name]))
     assert bits(f(PARAMS, X)) == expected
     assert bits(f.bind(PARAMS)(X)) == expected
+
+
+@pytest.mark.parametrize("backend", COMPILED)
+@pytest.mark.parametrize("name", REALIZATIONS)
+def test_every_backend_gives_these_bits(name: str, backend: str) -> None:
+    realization = REALIZATIONS[name]
+    assert bits(compiled(realization, backend=backend)(PARAMS, X)) == bits(compiled(realization)(PARAMS, X))
 
 
 @pytest.mark.parametrize("name", REALIZATIONS)
@@ -162,6 +173,21 @@ def test_what_does_not_fit_is_refused_before_anything_runs(
         compiled(realization, plan)(PARAMS, X)
     assert caught.value.code == "E7002"
     assert f"(condition {condition})" in str(caught.value)
+
+
+@pytest.mark.parametrize("backend", COMPILED)
+def test_condition_5_holds_where_splits_run_on_workers(backend: str) -> None:
+    def split(workers: int) -> Plan:
+        return Plan(layout={"Lin{8, 8}.apply/y": {"split": {"depth": 0, "workers": workers}}})
+
+    expected = bits(F32(PARAMS, X))
+    for workers in (2, 4):  # of four, or half of them
+        assert bits(compiled("f32", split(workers), backend)(PARAMS, X)) == expected
+    with pytest.raises(PreskError) as caught:
+        compiled("f32", split(3), backend)(PARAMS, X)
+    assert caught.value.code == "E7002"
+    assert "(condition 5)" in str(caught.value)
+    assert bits(compiled("f32", split(3))(PARAMS, X)) == expected
 
 
 # The command line
