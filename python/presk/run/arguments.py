@@ -29,29 +29,32 @@ _FLOATS = frozenset(dtype.type for dtype in KEPT_FLOATS)
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A tensor of an argument and the input it becomes, or two where that is quantised.
+    """A tensor of an argument, of the type `of`, and the input it becomes, or two where that is quantised.
 
-    `layers` are the leading axes that a quantised one's scales have too.
+    `is_float`: float arrays of the shape are its input as they are. `layers` are the leading axes that a quantised
+    one's scales have too.
     """
 
     path: str
     of: Tensor
+    shape: tuple[int, ...]
+    is_float: bool
     element: Element
     layers: int
 
-    def arrays(self, value: Any) -> Iterator[Array]:
-        """The inputs' arrays. Raises PreskError for what doesn't fit the tensor."""
-        is_plain = type(value) is np.ndarray and value.dtype.type in _FLOATS and value.shape == self.of.sizes
-        if not is_plain or self.of.kind != "real":
-            value = accept(self.path, self.of, value)
+    def collect(self, value: Any, into: list[Array]) -> None:
+        """Appends the inputs' arrays. Raises PreskError for what doesn't fit the tensor."""
+        if type(value) is np.ndarray and self.is_float and value.shape == self.shape and value.dtype.type in _FLOATS:
+            into.append(cast(Array, value))
+            return
+        value = accept(self.path, self.of, value)
         if isinstance(value, ExactArray):
             value = self.rounded(value)
         if self.element.scales is not None:
             found = settle(self.path, value, self.element.kind, self.element.scales[0], self.layers)
-            yield found.stored()
-            yield np.ascontiguousarray(found.scale)
+            into.extend((found.stored(), np.ascontiguousarray(found.scale)))
             return
-        yield value.values() if isinstance(value, Quantized) else value
+        into.append(value.values() if isinstance(value, Quantized) else value)
 
     def rounded(self, value: ExactArray) -> Array:
         """Exact numbers in the input's type, rounded once: proven where they carry a radius."""
@@ -66,23 +69,27 @@ class Branch:
     path: str
     of: Type
     fields: tuple[tuple[str, Plan], ...]
+    names: frozenset[str]
     is_tuple: bool
 
-    def arrays(self, value: Any) -> Iterator[Array]:
-        """The inputs' arrays of all leaves. Raises PreskError for a tree with other fields, and as the leaves do."""
-        if not self.fits(value):
-            value = accept(self.path, self.of, value)
-        for at, (name, inner) in enumerate(self.fields):
-            yield from inner.arrays(value[at] if self.is_tuple else value[name])
-
-    def fits(self, value: Any) -> bool:
-        """Whether it is a dict or tuple of exactly these fields."""
+    def collect(self, value: Any, into: list[Array]) -> None:
+        """Appends the arrays of all leaves. Raises PreskError for a tree with other fields, and as the leaves do."""
         if self.is_tuple:
-            return type(value) is tuple and len(cast(tuple[Any, ...], value)) == len(self.fields)
-        if type(value) is not dict:
-            return False
-        given = cast(dict[Any, Any], value)
-        return len(given) == len(self.fields) and all(name in given for name, _ in self.fields)
+            items: Any = value if _is_tuple_of(value, len(self.fields)) else accept(self.path, self.of, value)
+            for each, (_, inner) in zip(items, self.fields, strict=True):
+                inner.collect(each, into)
+            return
+        given: Any = value if _is_dict_of(value, self.names) else accept(self.path, self.of, value)
+        for name, inner in self.fields:
+            inner.collect(given[name], into)
+
+
+def _is_tuple_of(value: object, count: int) -> bool:
+    return type(value) is tuple and len(cast(tuple[Any, ...], value)) == count
+
+
+def _is_dict_of(value: object, names: frozenset[str]) -> bool:
+    return type(value) is dict and cast(dict[Any, Any], value).keys() == names
 
 
 Plan = Leaf | Branch
@@ -94,9 +101,10 @@ def plan(name: str, of: Type, inputs: Iterator[Input]) -> Plan:
     if isinstance(of, Tensor):
         element = next(inputs).element
         layers = 0 if element.scales is None else len(next(inputs).shape) - 1
-        return Leaf(name, of, element, layers)
+        is_float = of.kind == "real" and element.scales is None
+        return Leaf(name, of, of.sizes, is_float, element, layers)
     fields = tuple((field, plan(f"{name}.{field}", inner, inputs)) for field, inner in fields_of(of) or ())
-    return Branch(name, of, fields, _is_tuple(of))
+    return Branch(name, of, fields, frozenset(field for field, _ in fields), _is_tuple(of))
 
 
 def grown(of: Type, leaves: Iterator[Array]) -> Any:
