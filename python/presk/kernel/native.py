@@ -1,4 +1,4 @@
-"""The Rust side of kernel text: the verifier, the lane rewrite, and the interpreter on NumPy arrays.
+"""The Rust side of kernel text: the verifier, the lane rewrite, machine code to be read, and the interpreter on arrays.
 
 Faults come back as diagnostics with their place in the text. Called by the backends and by tests.
 """
@@ -6,6 +6,7 @@ Faults come back as diagnostics with their place in the text. Called by the back
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -39,6 +40,46 @@ def parallel_depths(source: Source | str) -> list[int]:
     """The depths, from 0, of the loops of one kernel that may be divided over workers."""
     source = _source(source)
     return _call(source, lambda: _native.parallel_depths(source.text))
+
+
+HOST = "host"
+"""The target that is the machine at hand; others are `sse2`, `sse4.2`, `avx`, `avx2` and `aarch64`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One machine instruction: its bytes' range, the line of the kernel's text it comes from (0: none), its words."""
+
+    start: int
+    end: int
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class MachineCode:
+    """A kernel's machine code: all bytes, the constants at their end included, and the instructions in order."""
+
+    code: bytes
+    instructions: tuple[Instruction, ...]
+
+
+def clif(source: Source | str, *, target: str = HOST, lanes: bool = True, depth: int | None = None) -> str:
+    """One kernel in Cranelift's form, as generated. `depth`: the loop that runs may divide.
+
+    Raises PreskError as `verify`, and E9218 for a kernel or a target that there is no code for.
+    """
+    source = _source(source)
+    return _call(source, lambda: _native.kernel_clif(source.text, target=target, lanes=lanes, depth=depth))
+
+
+def machine_code(
+    source: Source | str, *, target: str = HOST, lanes: bool = True, depth: int | None = None
+) -> MachineCode:
+    """What the native backend runs of one kernel, with lines of the text it is printed as. Errors as for `clif`."""
+    source = _source(source)
+    found = _call(source, lambda: _native.kernel_machine_code(source.text, target=target, lanes=lanes, depth=depth))
+    return MachineCode(bytes(found[0]), tuple(Instruction(*each) for each in found[1]))
 
 
 class Program:

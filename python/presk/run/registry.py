@@ -26,7 +26,13 @@ def _kernel(bits: int, certify: bool) -> Backend:
     return KernelInterpreter()
 
 
-MAKERS: dict[str, Callable[[int, bool], Backend]] = {"kernel": _kernel, "interp": _interp}
+def _native(bits: int, certify: bool) -> Backend:
+    from presk.run.native_backend import Native
+
+    return Native()
+
+
+MAKERS: dict[str, Callable[[int, bool], Backend]] = {"native": _native, "kernel": _kernel, "interp": _interp}
 """What makes a backend from the options `bits` and `certify`. A backend is built if and only if it has a row here."""
 
 

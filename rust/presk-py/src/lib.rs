@@ -7,9 +7,12 @@
 
 use pyo3::prelude::*;
 
+mod arrays;
 mod draw;
 mod elementary;
 mod kernel;
+mod native;
+mod schedule;
 
 #[pymodule]
 mod _native {
@@ -20,6 +23,10 @@ mod _native {
 
     #[pymodule_export]
     use super::kernel::{KernelError, KernelProgram, kernel_lanes, parallel_depths, verify_kernels};
+    #[pymodule_export]
+    use super::native::{kernel_clif, kernel_machine_code, schedule_kernels};
+    #[pymodule_export]
+    use super::schedule::{Schedule, ScheduleError};
 
     #[pymodule_export]
     #[expect(non_upper_case_globals, reason = "Python's name for it")]
