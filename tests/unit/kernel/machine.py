@@ -23,6 +23,7 @@ from presk.kernel.lower.epilogue import following_add
 from presk.kernel.lower.lower import types_of
 from presk.kernel.lowered import Buffered, Launch, Layout, Lowered, SiteChoice, Temporary
 from presk.kernel.native import Program as Kernel
+from presk.kernel.native import parallel_depths
 from presk.kernel.nodes import BufferType, Element
 from presk.kernel.printer import print_kernel
 from presk.shapes.constants import Rational
@@ -236,7 +237,8 @@ class Machine:
                 if each.scales is not None:
                     inputs.append(each.scales)
             outputs = [buffer(each).array for each in launch.outputs]
-            Kernel(text).run(inputs, outputs, shadow=True)
+            depths = parallel_depths(text)
+            Kernel(text).run(inputs, outputs, shadow=True, split=depths[0] if depths else None)
         return results
 
     # Views
