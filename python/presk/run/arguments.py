@@ -45,7 +45,7 @@ class Leaf:
     def collect(self, value: Any, into: list[Array]) -> None:
         """Appends the inputs' arrays. Raises PreskError for what doesn't fit the tensor."""
         if type(value) is np.ndarray and self.is_float and value.shape == self.shape and value.dtype.type in _FLOATS:
-            into.append(cast(Array, value))
+            into.append(value)
             return
         value = accept(self.path, self.of, value)
         if isinstance(value, ExactArray):

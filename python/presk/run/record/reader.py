@@ -61,6 +61,15 @@ LEXICON = Lexicon(
 NESTING = 60
 """Depth of loops."""
 
+COUNTERS = 1 << 16
+"""A counter's number is below this."""
+
+RANK = 64
+"""Axes of a buffer or a shape."""
+
+BOUND = 1 << 62
+"""The largest V of `i64<V>`."""
+
 LARGEST = 1 << 64
 """Integers are below this."""
 
@@ -170,7 +179,10 @@ class _Reader(Cursor):
         return match[1], int(match[2])
 
     def counter(self) -> int:
-        return self.named("l", "a loop's counter")[1]
+        number = self.named("l", "a loop's counter")[1]
+        if number >= COUNTERS:
+            self.fail("E9215", f"the number of a loop's counter exceeds {COUNTERS - 1}", self.span_of(self.previous))
+        return number
 
     # Buffers
 
@@ -252,6 +264,8 @@ class _Reader(Cursor):
         while not self.accept("]"):
             if sizes:
                 self.expect(",")
+            if len(sizes) == RANK:
+                self.fail("E9215", f"the number of axes exceeds {RANK}")
             sizes.append(self.integer("an axis's size"))
         return tuple(sizes)
 
@@ -264,9 +278,13 @@ class _Reader(Cursor):
             self.expect("/")
             first = self.integer("the first axis of the scales")
             end = self.integer("the end of the scales' axes") if self.accept("..") else first + 1
+            if not first < end <= RANK:
+                self.fail("E9211", "the axes of the scales are no axes", self.span_of(self.previous))
             return Element(cast(ElementKind, kind), scales=(first, end))
         if kind == "i64" and self.accept("<"):
             bound = self.integer("the bound")
+            if not 1 <= bound <= BOUND:
+                self.fail("E9211", f"the bound of an i64<V> is 1 to {BOUND}", self.span_of(self.previous))
             self.expect(">")
             return Element("i64", bound)
         return Element(cast(ElementKind, kind))
@@ -279,7 +297,10 @@ class _Reader(Cursor):
             value = self.integer("an offset")
             if not self.accept("*"):
                 return View(name, value, tuple(strides))
-            strides.append((self.counter(), value))
+            counter = self.counter()
+            if any(other == counter for other, _ in strides):
+                self.fail("E9211", f"l{counter} occurs twice in one view", self.span_of(self.previous))
+            strides.append((counter, value))
         return View(name, 0, tuple(strides))
 
     # Steps
@@ -319,7 +340,10 @@ class _Reader(Cursor):
             return None
         self.keyword("at")
         depth = self.integer("a depth")
-        return Divided(depth, self.integer("the number of workers") if self.accept_word("over") else None)
+        workers = self.integer("the number of workers") if self.accept_word("over") else None
+        if workers == 0:
+            self.fail("E9211", "a loop is divided over one worker at least", self.span_of(self.previous))
+        return Divided(depth, workers)
 
     def repeat(self) -> Step:
         counter = self.counter()
