@@ -40,7 +40,7 @@ test-slow: setup  ## the tests that `make test` leaves out
 
 fuzz: setup  ## malformed programs, texts and files by the hundred thousand
 	PRESK_FUZZ=100000 $(PYTEST) tests/fuzz -n auto -m 'slow or not slow'
-	PRESK_MUTANTS=100000 $(CARGO) test --release --config checked.toml --locked --package presk-kernel --test mutants --quiet
+	PRESK_MUTANTS=100000 $(CARGO) test --release --config checked.toml --locked --package presk-kernel --package presk-rt --test mutants --quiet
 
 bench: setup  ## the benchmarks, one after the other
 	set -e; for each in benchmarks/*.py; do echo "# $$each"; $(BIN)/python $$each; done
