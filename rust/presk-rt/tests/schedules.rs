@@ -404,6 +404,10 @@ fn what_doesnt_fit_is_refused() {
         let kind = refused(&arena(step), ADD);
         assert!(matches!(kind, ErrorKind::Type(_)), "{step}: {kind}");
     }
+}
+
+#[test]
+fn declarations_that_dont_fit_are_refused() {
     for declared in [
         "constant c0 : i64<3> = 3",
         "constant c0 : i64 = 1.5",
