@@ -38,17 +38,23 @@ CODES: dict[str, Code] = {
         "process may run on, by its affinity and its container's quota. One thread and many give the same bits.",
         "PRESK_THREADS=all presk env",
     ),
+    "E9008": Code(
+        "an unknown instruction set",
+        "`PRESK_ISA` has the native backend make code for less than the processor has: `sse2`, `sse4.2`, `avx` or "
+        "`avx2` on x86-64; `host`, the default, is all there is. Every instruction set gives the same bits.",
+        "PRESK_ISA=avx3 presk run examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --backend native",
+    ),
     "E9010": Code(
         "the gap of the reference",
-        "A gap is how far a machine backend's result is from the exact one. The exact reference, `interp`, is what it is "
-        "measured from, and has none.",
+        "A gap is how far a machine backend's result is from the exact one. The exact reference, `interp`, is what it "
+        "is measured from, and has none.",
         "presk gap examples/norms/norms.psk --entry rms_norm --dim N=8 --dim batch=4 --backend interp",
     ),
     "E9011": Code(
         "an entry that another library can't state",
-        "`presk bench --against` states an entry in NumPy, PyTorch or JAX: contractions, elementwise functions, sums and "
-        "softmax, and calls of functions made of these. Loops, gathers and the rest are not translated, and the row says "
-        "which was met first.",
+        "`presk bench --against` states an entry in NumPy, PyTorch or JAX: contractions, elementwise functions, sums "
+        "and softmax, and calls of functions made of these. Loops, gathers and the rest are not translated, and the row "
+        "says which was met first.",
         "presk bench examples/numerics/newton.psk --against numpy",
     ),
     "E9101": Code(

@@ -1,0 +1,195 @@
+"""How fast the native backend is, each figure beside the one wanted.
+
+    python benchmarks/native.py [--ceiling PATH] [--quick]
+
+Products of 1024³ at the best point of a sweep of plans, on one and two threads, beside NumPy and, with `--ceiling`,
+beside the unfused 128-bit row that a program like it prints (`PATH float` and `PATH double`); MiniGPT.apply with its
+parameters bound and passed; what a launch costs the host; and the first call in a fresh process. Medians. The machine
+may do other things meanwhile: ratios within a run say more than figures of two runs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import presk
+from presk.core.sites import sites
+
+SIZE = 1024
+FLOPS = 2.0 * SIZE**3
+MINIGPT = Path(__file__).parents[1] / "examples" / "minigpt" / "minigpt.psk"
+
+PRODUCT = "fn product(a: real[i, k], b: real[k, j]) -> real[i, j] { matmul(a, b) }"
+SITE = "product/%2"
+
+STEPS = "fn steps(x: real[n]) -> real[n] { fold x = x over i in 0..R { x * 0.5 + 1 } }"
+"""A launch each round, and nothing else."""
+
+SPLIT_SIZE = 8192
+ROUNDS = 4000
+
+TILES = {"f32": [(4, 8), (2, 16), (4, 16), (4, 4)], "f64": [(4, 4), (2, 8), (4, 8), (2, 4)]}
+BLOCKS: list[tuple[int | None, str]] = [(None, "IJ"), (None, "JI"), (128, "KJI"), (128, "JKI"), (32, "KJI")]
+
+FRESH = """
+import time
+import numpy, presk
+from presk.run.native_backend import Native
+import presk.api.compiled, presk.api.program, presk.realization.quantized, presk.kernel.lower.lower
+tokens = numpy.arange(16).reshape(2, 8) % 64
+program = presk.load({path!r})
+params = presk.compile(program["MiniGPT.apply"], realize="f32", backend="native").init(seed=0)
+begin = time.perf_counter()
+f = presk.compile(program["MiniGPT.apply"], realize="f32", backend="native")
+f(params, tokens)
+print(time.perf_counter() - begin)
+"""
+
+
+def seconds(run: Callable[[], object], samples: int = 7, least: float = 0.02) -> float:
+    """The median time of a call over samples that last at least so long."""
+    run()
+    begin = time.perf_counter()
+    run()
+    calls = max(1, round(least / max(time.perf_counter() - begin, 1e-9)))
+    times: list[float] = []
+    for _ in range(samples):
+        begin = time.perf_counter()
+        for _ in range(calls):
+            run()
+        times.append((time.perf_counter() - begin) / calls)
+    return statistics.median(times)
+
+
+def tell(what: str, found: str, wanted: str = "") -> None:
+    """One line of the report."""
+    print(f"{what:<52} {found:>18}" + (f"   (wanted {wanted})" if wanted else ""), flush=True)
+
+
+def product(kind: str, layout: dict[str, Any], threads: int) -> presk.Compiled:
+    """The product under a layout."""
+    plan = presk.Plan("default", {SITE: layout})
+    entry = presk.loads(PRODUCT)["product"]
+    return presk.compile(entry, realize=kind, backend="native", plan=plan, threads=threads)
+
+
+def layouts(kind: str) -> list[dict[str, Any]]:
+    """The points that are tried: tiles in lanes, with and without blocks of K and a pack."""
+    found: list[dict[str, Any]] = []
+    for tile in TILES[kind]:
+        for block, order in BLOCKS:
+            for pack in (False, True):
+                at: dict[str, Any] = {"form": "tiled", "tile": list(tile), "order": order, "split": "none"}
+                at |= {"lanes": 4 if kind == "f32" else 2, "pack": pack}
+                found.append(at if block is None else at | {"kblock": block})
+    return found
+
+
+def ceiling(path: str | None, kind: str) -> float | None:
+    """GFLOP/s of the unfused 128-bit row, where a program to measure it is given."""
+    if path is None:
+        return None
+    word = {"f32": "float", "f64": "double"}[kind]
+    out = subprocess.run([path, word], check=True, capture_output=True, text=True).stdout
+    found = re.search(rf"{word} 128 bits unfused +([0-9.]+) GFLOP/s", out)
+    return None if found is None else float(found[1])
+
+
+def products(kind: str, path: str | None, quick: bool) -> None:
+    """One type's product: the sweep, the best point again on one and two threads, and what stands beside it."""
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(size=(SIZE, SIZE)).astype({"f32": np.float32, "f64": np.float64}[kind]) for _ in range(2))
+    tried = layouts(kind)[:4] if quick else layouts(kind)
+    times: list[tuple[float, dict[str, Any]]] = []
+    for each in tried:
+        f = product(kind, each, 1)
+        times.append((seconds(lambda f=f: f(a, b), samples=1 if quick else 3), each))
+    times.sort(key=lambda each: each[0])
+    best = times[0][1]
+    shown = ", ".join(f"{name} {value}" for name, value in best.items() if name not in ("form", "split", "lanes"))
+    print(f"{kind} {SIZE}³: best of {len(tried)} points: {shown}; slowest {FLOPS / times[-1][0] / 1e9:.1f} GFLOP/s")
+    one, two = product(kind, best, 1), product(kind, best | {"split": {"depth": 0}}, 2)
+    above = ceiling(path, kind)
+    alone = seconds(lambda: one(a, b))
+    tell(f"  {kind}, one thread", f"{FLOPS / alone / 1e9:.1f} GFLOP/s")
+    if above is not None:
+        tell("  beside the 128-bit unfused row", f"{FLOPS / alone / 1e9 / above:.2f} of {above:.1f}", "at least 0.90")
+    shared = seconds(lambda: two(a, b))
+    tell(f"  {kind}, two threads", f"{FLOPS / shared / 1e9:.1f} GFLOP/s")
+    tell("  two threads over one", f"{alone / shared:.2f}×", "at least 1.80×")
+    tell("  NumPy, as many threads as it takes", f"{FLOPS / seconds(lambda: a @ b) / 1e9:.1f} GFLOP/s")
+
+
+def minigpt() -> None:
+    """The small model, its parameters bound and passed."""
+    program = presk.load(MINIGPT)
+    f = presk.compile(program["MiniGPT.apply"], realize="f32", backend="native")
+    params = f.init(seed=0)
+    tokens = np.arange(16).reshape(2, 8) % 64
+    bound = f.bind(params)
+    tell("MiniGPT.apply tiny, f32, parameters bound", f"{seconds(lambda: bound(tokens)) * 1e3:.3f} ms", "≤ 0.15 ms")
+    tell(
+        "MiniGPT.apply tiny, f32, parameters passed", f"{seconds(lambda: f(params, tokens)) * 1e3:.3f} ms", "≤ 0.25 ms"
+    )
+
+
+def per_round(size: int, split: object, threads: int) -> float:
+    """Seconds of one round of a loop that launches one kernel over so many elements, divided as `split` says."""
+    times: list[float] = []
+    for rounds in (1, ROUNDS + 1):
+        entry = presk.loads(STEPS.replace("R", str(rounds)))["steps"]
+        core = presk.compile(entry, backend="interp", dims={"n": size}).core()
+        plan = presk.Plan("default", {site.key: {"split": split} for site in sites(core)})
+        f = presk.compile(entry, realize="f32", backend="native", plan=plan, threads=threads)
+        x = np.ones(size, dtype=np.float32)
+        times.append(seconds(lambda f=f, x=x: f(x), least=0.01))
+    return (times[1] - times[0]) / ROUNDS
+
+
+def launches() -> None:
+    """What the host adds to a kernel."""
+    small = per_round(1, "none", 1)
+    tell("a launch, host side, with a kernel of one element", f"{small * 1e6:.3f} µs", "≤ 0.5 µs")
+    whole = per_round(SPLIT_SIZE // 2, "none", 1)
+    divided = per_round(SPLIT_SIZE, {"depth": 0, "workers": 2}, 2)
+    beyond = (divided - whole) * 1e6
+    tell("a launch over two threads, beyond its piece", f"{beyond:.3f} µs", "≤ 1 µs")
+
+
+def first_call() -> None:
+    """The first call of a process, its imports made before."""
+    script = FRESH.format(path=str(MINIGPT))
+    environment = {**os.environ, "PRESK_THREADS": "2"}
+    times = [
+        float(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, env=environment).stdout)
+        for _ in range(3)
+    ]
+    tell("first call of MiniGPT.apply in a fresh process", f"{statistics.median(times):.3f} s", "≤ 0.25 s")
+
+
+def main(given: Sequence[str]) -> None:
+    """Prints the report."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--ceiling", help="a program that prints what a core can do in strict order")
+    parser.add_argument("--quick", action="store_true", help="a few points and one sample of each")
+    options = parser.parse_args(given)
+    minigpt()
+    launches()
+    first_call()
+    for kind in ("f32", "f64"):
+        products(kind, options.ceiling, options.quick)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
