@@ -44,8 +44,8 @@ PRODUCTS = frozenset({"dot", "matmul", "ein"})
 """Contractions: their terms are products of their operands' elements."""
 
 MOVES = frozenset(
-    "rename transpose split merge slice index flip pad broadcast_to split_heads merge_heads windows stop_gradient "
-    "concat stack take embed gather neg".split()
+    "rename transpose split merge slice index flip broadcast_to split_heads merge_heads windows stop_gradient "
+    "concat stack take embed gather update_index update_slice".split()
 )
 """What moves elements about, or turns their signs."""
 

@@ -182,8 +182,8 @@ WITHOUT_CASE = {
 
 LIBRARY_SIZES: Entries = {
     "adamw.step[gpt.MiniGPT]": {},
-    "sgd.step[gpt.MiniGPT]": {},
-    "lion.step[gpt.MiniGPT]": {},
+    "sgd.step[nn.Linear{16, 48}]": {},
+    "lion.step[nn.Linear{16, 48}]": {},
     "losses.mse": {"batch": 16},
     "losses.mae": {"batch": 16},
     "losses.huber": {"batch": 16},

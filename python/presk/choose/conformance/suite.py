@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -54,9 +54,9 @@ BANDS: Mapping[str, Band] = {
 class Row:
     """One case in one realization: its gap, what it amounts to, and why it is listed where it is.
 
-    `condition` is Σ|terms| / |x| at the element that is farthest beyond the band, of a listed case of cancelling terms;
-    `eased` its gap with Σ|terms| in the place of |x|. `different` counts decisions that aren't the exact ones, and
-    `elements` all elements of the results.
+    `condition` is Σ|terms| / |x| at the element with the worst gap, `eased` the gap with Σ|terms| in the place of |x|:
+    of listed cases, and of others where that was asked for. `different` counts decisions that aren't the exact ones,
+    `elements` is how many elements the results have.
     """
 
     group: str
@@ -82,8 +82,11 @@ def run_suite(backend: Backend, cases: Sequence[Case], progress: Progress | None
         yield from run_case(backend, case)
 
 
-def run_case(backend: Backend, case: Case) -> list[Row]:
-    """A case's rows: the exact result once, then the machine's in each realization."""
+def run_case(backend: Backend, case: Case, *, eased: bool = False) -> list[Row]:
+    """A case's rows: the exact result once, then the machine's in each realization.
+
+    `eased` states Σ|terms| and what it makes of the gap for every row, not for listed ones alone.
+    """
     prepared = prepare(case)
     entry = Entry(case.entry, prepared.program)
     reference = Interp(BITS, certify=True).prepare(entry, Realization("f64"), training=case.training)
@@ -91,28 +94,36 @@ def run_case(backend: Backend, case: Case) -> list[Row]:
     rows: list[Row] = []
     for realization in case.realizations:
         executable = backend.prepare(entry, Realization(realization), Plan("auto"), training=case.training)
-        rows.append(_row(prepared, realization, exact, executable(*prepared.values)))
+        rows.append(_row(prepared, realization, _compare(exact, executable(*prepared.values)), eased))
     return rows
 
 
-def _row(prepared: Prepared, realization: str, exact: Any, machine: Any) -> Row:
+def _row(prepared: Prepared, realization: str, found: _Compared, always_eased: bool) -> Row:
     case, band = prepared.case, BANDS[realization]
-    found = _compare(exact, machine)
     gap = found.worst(found.magnitude, band.floor)
-    elements, different = found.absolute.size + found.decisions, found.different
-    if gap <= band.epsilon and not different:
-        return Row(case.group, case.name, realization, gap, WITHIN, elements, different)
-    reason = LISTED.get((case.group, case.name), {}).get(realization)
-    if reason is None or not math.isfinite(gap):
-        return Row(case.group, case.name, realization, gap, BEYOND, elements, different)
+    within = gap <= band.epsilon and not found.different
+    reason = None if within else LISTED.get((case.group, case.name), {}).get(realization)
+    row = Row(
+        case.group,
+        case.name,
+        realization,
+        gap,
+        WITHIN if within else BEYOND,
+        found.absolute.size + found.decisions,
+        found.different,
+    )
+    if not math.isfinite(gap) or not found.absolute.size or (reason is None and not always_eased):
+        return row
     terms = _terms(prepared)
     eased = found.worst(terms, band.floor)
     at = int(np.argmax(found.absolute / (found.magnitude + band.floor)))
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):
         condition = float(terms[at] / found.magnitude[at])
-    holds = eased <= band.epsilon or not reason.eased
-    verdict = LISTED_BEYOND if holds else BEYOND
-    return Row(case.group, case.name, realization, gap, verdict, elements, different, reason.text, condition, eased)
+    row = replace(row, condition=condition, eased=eased)
+    if reason is None:
+        return row
+    holds = not reason.eased or (eased <= band.epsilon and not found.different)
+    return replace(row, reason=reason.text, verdict=LISTED_BEYOND if holds else BEYOND)
 
 
 @dataclass(frozen=True)
