@@ -227,12 +227,16 @@ def test_an_epilogue_rounds_as_two_nests_do(entry: str, storage: str) -> None:
 def test_an_epilogue_sums_wider_than_it_adds() -> None:
     of = nest("biased")
     values = operands(of)
-    choice = SiteChoice("f32", accumulate="f64")
-    made = Machine(of.entry, lambda let: choice if let.value.primitive == "dot" else SiteChoice("f32"))
-    apart = made.run(held_arguments(of.entry, values, "f32"))
     x, w, c = (each.astype(np.float32) for each in values)
     product = in_order(x.astype(np.float64), w.astype(np.float64)).astype(np.float32)
-    assert bits(apart) == bits(product + c)
+    for epilogue in (False, True):
+        host = Machine(
+            of.entry,
+            lambda let: SiteChoice("f32", accumulate="f64" if let.value.primitive == "dot" else None),
+            lambda let, joins=epilogue: Layout(epilogue=joins if let.value.primitive == "dot" else None),
+        )
+        assert bits(host.run(held_arguments(of.entry, values, "f32"))) == bits(product + c)
+        assert len(host.kernels) == 2 - epilogue
 
 
 # Defaults

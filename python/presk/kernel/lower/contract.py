@@ -90,8 +90,9 @@ def _pack(task: Task, contraction: Contraction, panel: BufferType) -> Launch:
 
 def _joined(task: Task) -> Let:
     """The add that joins the product's store. Raises E7002, condition 6, where there is none."""
-    if task.following is None:
+    if task.following is None or task.following_choice is None:
         raise task.refuse(6, "no add alone reads the product's value, so there is no epilogue to join")
-    if task.following_choice != task.choice:
+    add = task.following_choice
+    if add.storage != task.choice.storage or add.accumulate not in (None, task.interior):
         raise task.refuse(6, "the following add is realized otherwise than the product, so it can't join it")
     return task.lets[task.following.root]

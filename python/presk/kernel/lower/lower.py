@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from threading import Lock
 
 from presk.core.groups import Group
 from presk.core.nodes import Body, Function, Loop, MapTrees, Ref
@@ -21,6 +22,7 @@ FUNCTIONS_KEPT = 16
 """Functions whose types are kept: a function is lowered group by group."""
 
 _types: OrderedDict[int, tuple[Function, dict[int, Type]]] = OrderedDict()
+_guard = Lock()
 
 
 def lower(
@@ -53,12 +55,13 @@ def lower(
 
 def types_of(function: Function) -> Mapping[int, Type]:
     """The type of every number in a function; kept by the function's identity."""
-    found = _types.get(id(function))
-    if found is None or found[0] is not function:
-        found = _types[id(function)] = (function, _collect(function))
-    _types.move_to_end(id(function))
-    while len(_types) > FUNCTIONS_KEPT:
-        _types.popitem(last=False)
+    with _guard:
+        found = _types.get(id(function))
+        if found is None or found[0] is not function:
+            found = _types[id(function)] = (function, _collect(function))
+        _types.move_to_end(id(function))
+        while len(_types) > FUNCTIONS_KEPT:
+            _types.popitem(last=False)
     return found[1]
 
 

@@ -8,7 +8,7 @@ are variables; where blocks of K enclose tiles they are stored after a block and
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from math import prod
@@ -43,6 +43,42 @@ class Chosen:
 
     segment: Segment
     counter: Variable | None
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a tile, or (`width` above 1) a vector of several: its index along J."""
+
+    index: Expression
+    width: int
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether it is a vector."""
+        return self.width > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A sum of a tile: its row and column, and the variable that holds it."""
+
+    row: Expression
+    column: Column
+    total: Variable
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether it is a vector."""
+        return self.column.is_vector
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """A register tile: its rows' indices along I, its columns, and a cell for each pair, row by row."""
+
+    rows: tuple[Expression, ...]
+    columns: tuple[Column, ...]
+    cells: tuple[Cell, ...]
 
 
 def segments(size: int, width: int) -> list[Segment]:
@@ -88,7 +124,7 @@ class Tiles:
     def nest(self, order: str, chosen: Mapping[str, Chosen]) -> None:
         """The block loops of `order`, and the tile within."""
         if order in ("", "K"):
-            self.tile(chosen, order)
+            self.tile(chosen)
             return
         letter, rest = order[0], order[1:]
         with self.leading_loops() if letter == "K" else nullcontext():
@@ -114,108 +150,101 @@ class Tiles:
 
     # One tile
 
-    def tile(self, chosen: Mapping[str, Chosen], order: str) -> None:
+    def tile(self, chosen: Mapping[str, Chosen]) -> None:
         """One tile: its sums from 0 or from where they stood, the run over k, and where they go."""
-        rows = list(self.rows(chosen["I"]))
-        columns = list(self.columns(chosen["J"]))
-        cells = [(row, column, width) for row in rows for column, width in columns]
-        sums = [self.code.fresh("v" if width > 1 else "s") for _, _, width in cells]
-        for variable, (_, _, width) in zip(sums, cells, strict=True):
-            self.code.assign(variable, Splat(Constant(0.0)) if width > 1 else Constant(0.0))
+        tile = self.cells(tuple(self.rows(chosen["I"])), tuple(self.columns(chosen["J"])))
+        for cell in tile.cells:
+            self.code.assign(cell.total, Splat(Constant(0.0)) if cell.is_vector else Constant(0.0))
         block = chosen.get("K")
         if block is not None:
-            self.reload(block, cells, sums)
-            self.run(block, rows, columns, sums)
-            self.spill(block, cells, sums)
+            self.reload(block, tile)
+            self.run(block, tile)
+            self.spill(block, tile)
             return
         with self.leading_loops():
             for each in self.opened("K"):
-                self.run(each, rows, columns, sums)
-        for variable, (row, column, width) in zip(sums, cells, strict=True):
-            place = self.at(row, column)
-            self.operands.store(place, self.operands.finished(place, variable, width > 1), width > 1)
+                self.run(each, tile)
+        for cell in tile.cells:
+            place = self.at(cell.row, cell.column.index)
+            done = self.operands.finished(place, cell.total, cell.is_vector)
+            self.operands.store(place, done, cell.is_vector)
 
     def rows(self, chosen: Chosen) -> Iterator[Expression]:
         """The index along I of each row of the tile."""
         for offset in range(chosen.segment.width):
             yield chosen.segment.index(chosen.counter, Integer(offset))
 
-    def columns(self, chosen: Chosen) -> Iterator[tuple[Expression, int]]:
-        """The index along J of each vector and each single column, with its width."""
+    def columns(self, chosen: Chosen) -> Iterator[Column]:
+        """The vectors of the tile's columns, and those that are left."""
         offset = 0
         while offset < chosen.segment.width:
             width = self.lanes if offset + self.lanes <= chosen.segment.width else 1
-            yield chosen.segment.index(chosen.counter, Integer(offset)), width
+            yield Column(chosen.segment.index(chosen.counter, Integer(offset)), width)
             offset += width
+
+    def cells(self, rows: tuple[Expression, ...], columns: tuple[Column, ...]) -> Tile:
+        """The tile of these rows and columns, with a new variable for each sum."""
+        cells = [
+            Cell(row, column, self.code.fresh("v" if column.is_vector else "s")) for row in rows for column in columns
+        ]
+        return Tile(rows, columns, tuple(cells))
 
     def at(self, row: Expression, column: Expression) -> Place:
         """The place of an element of the result."""
         own = ((self.i, row), (self.j, column))
         return self.place | {label: index for label, index in own if label is not None}
 
-    def run(
-        self,
-        block: Chosen,
-        rows: Sequence[Expression],
-        columns: Sequence[tuple[Expression, int]],
-        sums: Sequence[Variable],
-    ) -> None:
+    def run(self, block: Chosen, tile: Tile) -> None:
         """The loop over the k of a block."""
         if self.k is None:
-            self.add(rows, columns, sums)
+            self.add(tile)
             return
         with self.code.loop(block.segment.width, self.inside) as inside:
             self.place[self.k] = block.segment.index(block.counter, inside)
-            self.add(rows, columns, sums)
+            self.add(tile)
 
-    def add(
-        self, rows: Sequence[Expression], columns: Sequence[tuple[Expression, int]], sums: Sequence[Variable]
-    ) -> None:
-        """One term more in each sum; a single sum reads its operands in place."""
+    def add(self, tile: Tile) -> None:
+        """One term more in each sum. A single sum reads its operands in place; several share what they read."""
         nowhere = Integer(0)
-        lefts = [self.operands.left(self.at(row, nowhere)) for row in rows]
-        if len(sums) > 1:
+        lefts = [self.operands.left(self.at(row, nowhere)) for row in tile.rows]
+        rights = [self.operands.right(self.at(nowhere, each.index), each.is_vector) for each in tile.columns]
+        if len(tile.cells) > 1:
             lefts = [self.code.shared("real", left) for left in lefts]
-        rights: list[Expression] = []
-        for column, width in columns:
-            right = self.operands.right(self.at(nowhere, column), width > 1)
-            if len(sums) > 1:
-                variable = self.code.fresh("v" if width > 1 else "s")
-                self.code.assign(variable, right)
-                right = variable
-            rights.append(right)
-        pairs = [(left, right, width) for left in lefts for right, (_, width) in zip(rights, columns, strict=True)]
-        for variable, (left, right, width) in zip(sums, pairs, strict=True):
-            self.code.assign(variable, self.operands.grown(variable, left, right, width > 1))
+            rights = [self.in_variable(right, column) for right, column in zip(rights, tile.columns, strict=True)]
+        pairs = [(left, right) for left in lefts for right in rights]
+        for cell, (left, right) in zip(tile.cells, pairs, strict=True):
+            self.code.assign(cell.total, self.operands.grown(cell.total, left, right, cell.is_vector))
+
+    def in_variable(self, value: Expression, column: Column) -> Variable:
+        """An element of operand 1, or a vector of them, for all rows."""
+        variable = self.code.fresh("v" if column.is_vector else "s")
+        self.code.assign(variable, value)
+        return variable
 
     # Between blocks of K
 
-    def reload(
-        self, block: Chosen, cells: Sequence[tuple[Expression, Expression, int]], sums: Sequence[Variable]
-    ) -> None:
+    def reload(self, block: Chosen, tile: Tile) -> None:
         """The sums of the blocks before, if there were any."""
         before = self.number_of(block)
         is_rest = block.counter is None and len(self.segments["K"]) > 1
         if before == ZERO and not is_rest:
             return
         with nullcontext() if is_rest else self.code.when(before):
-            for variable, (row, column, width) in zip(sums, cells, strict=True):
-                self.code.assign(variable, self.operands.sum(self.at(row, column), width > 1))
+            for cell in tile.cells:
+                place = self.at(cell.row, cell.column.index)
+                self.code.assign(cell.total, self.operands.sum(place, cell.is_vector))
 
-    def spill(
-        self, block: Chosen, cells: Sequence[tuple[Expression, Expression, int]], sums: Sequence[Variable]
-    ) -> None:
+    def spill(self, block: Chosen, tile: Tile) -> None:
         """Stores the sums; the epilogue joins in the last block."""
         if self.operands.has_epilogue and block.segment == self.segments["K"][-1]:
             last = prod(self.contraction.sizes[label] for label in self.leading) * (block.segment.blocks or 1) - 1
             number = self.number_of(block)
-            condition = Binary("==", number, Integer(last))
-            with nullcontext() if number == ZERO else self.code.when(condition):
-                for variable, (row, column, width) in zip(sums, cells, strict=True):
-                    place = self.at(row, column)
-                    self.code.assign(variable, self.operands.finished(place, variable, width > 1))
-        for variable, (row, column, width) in zip(sums, cells, strict=True):
-            self.operands.store(self.at(row, column), variable, width > 1)
+            with nullcontext() if number == ZERO else self.code.when(Binary("==", number, Integer(last))):
+                for cell in tile.cells:
+                    place = self.at(cell.row, cell.column.index)
+                    self.code.assign(cell.total, self.operands.finished(place, cell.total, cell.is_vector))
+        for cell in tile.cells:
+            self.operands.store(self.at(cell.row, cell.column.index), cell.total, cell.is_vector)
 
     def number_of(self, block: Chosen) -> Expression:
         """How many blocks of this segment were before."""
