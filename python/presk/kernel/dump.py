@@ -18,10 +18,11 @@ def print_dump(kernels: Sequence[Kernel], launches: int, realization: str, unfus
     `launches` counts every launch of one call, `realization` is its short name or its file's. `unfused` are the
     launches there would be if each primitive had its own, `saved` those that fusion saves of them.
     """
+    shown = tuple(dict.fromkeys(kernels))
     share = round(100 * saved / unfused) if unfused else 0
-    head = f"-- {_counted(len(kernels), 'kernel')}, {_counted(launches, 'launch')}, {realization}\n"
+    head = f"-- {_counted(len(shown), 'kernel')}, {_counted(launches, 'launch')}, {realization}\n"
     fusion = f"-- fusion: {_counted(unfused, 'launch')} without it, {saved} saved ({share}%)\n"
-    return head + fusion + print_kernels(dict.fromkeys(kernels))
+    return head + fusion + print_kernels(shown)
 
 
 def _counted(number: int, word: str) -> str:
