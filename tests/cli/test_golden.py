@@ -10,6 +10,7 @@ from tests.cli.conftest import Run
 EXPECTED = Path(__file__).parent / "expected"
 
 ENTRY = ["--entry", "Linear{3, 2}.apply"]
+EXACT = ["--backend", "interp"]
 GIVEN = ["-i", "x=[[1, 2, 3]]", "-i", 'self={"w": [[1, 0], [0, 1], [0.1, "1/3"]], "b": [0, 0]}']
 
 CASES = {
@@ -19,19 +20,22 @@ CASES = {
     "check-json": ["check", "p.psk", "--json"],
     "check-wrong": ["check", "wrong.psk"],
     "check-wrong-json": ["check", "wrong.psk", "--json"],
-    "run-text": ["run", "p.psk", *ENTRY, *GIVEN, "-q"],
-    "run-certified": ["run", "p.psk", *ENTRY, *GIVEN, "-q", "--certify", "--bits", "64"],
-    "run-json": ["run", "p.psk", *ENTRY, *GIVEN, "-q", "--json", "--certify"],
-    "run-tree": ["run", "p.psk", "-e", "double", "-i", "x=[-1, 0, 1e30]", "-q"],
-    "run-tree-json": ["run", "p.psk", "-e", "double", "-i", "x=[-1, 0, 1e30]", "-q", "--json"],
-    "run-made-up": ["run", "p.psk", *ENTRY, "--dim", "batch=2", "--seed", "7", "--backend", "interp"],
+    "run-text": ["run", "p.psk", *ENTRY, *GIVEN, *EXACT],
+    "run-certified": ["run", "p.psk", *ENTRY, *GIVEN, *EXACT, "--certify", "--bits", "64"],
+    "run-json": ["run", "p.psk", *ENTRY, *GIVEN, *EXACT, "--json", "--certify"],
+    "run-tree": ["run", "p.psk", "-e", "double", "-i", "x=[-1, 0, 1e30]", *EXACT],
+    "run-tree-json": ["run", "p.psk", "-e", "double", "-i", "x=[-1, 0, 1e30]", *EXACT, "--json"],
+    "run-made-up": ["run", "p.psk", *ENTRY, "--dim", "batch=2", "--seed", "7", *EXACT],
+    "run-kernel": ["run", "p.psk", *ENTRY, *GIVEN, "--backend", "kernel", "--realize", "bf16"],
     "run-missing-size": ["run", "p.psk", *ENTRY, "-q"],
     "run-no-entry": ["run", "p.psk", "-q"],
     "run-not-built": ["run", "p.psk", *ENTRY, "--backend", "llvm"],
     "dump-ast": ["dump", "p.psk", "--stage", "ast"],
     "dump-core": ["dump", "p.psk", *ENTRY, "--stage", "core", "--dim", "batch=2"],
     "dump-groups": ["dump", "p.psk", *ENTRY, "--stage", "groups", "--dim", "batch=2"],
-    "dump-later": ["dump", "p.psk", *ENTRY, "--stage", "clif"],
+    "dump-kernel": ["dump", "p.psk", *ENTRY, "--stage", "kernel", "--dim", "batch=2"],
+    "dump-schedule": ["dump", "p.psk", *ENTRY, "--stage", "schedule", "--dim", "batch=2", "--realize", "bf16"],
+    "dump-later": ["dump", "p.psk", *ENTRY, "--stage", "c"],
     "explain": ["explain-error", "E9001"],
     "hash": ["hash", "p.psk"],
 }

@@ -53,7 +53,8 @@ def make(name: str, *, bits: int = 256, certify: bool = False) -> Backend:
     maker = MAKERS.get(name)
     if maker is not None:
         return maker(bits, certify)
-    there_are = " and ".join(f"`{each}`" for each in sorted(MAKERS))
+    *others, last = (f"`{each}`" for each in sorted(MAKERS))
+    there_are = f"{', '.join(others)} and {last}"
     if name in BY_SPEED:
         raise fail("E9001", f"the backend `{name}` isn't built yet", hint=f"this version has {there_are}")
     raise fail("E9002", f"there is no backend `{name}`", hint=did_you_mean(name, BY_SPEED) or f"there is {there_are}")
