@@ -11,11 +11,11 @@ from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, QUIET, TRAINING
 if TYPE_CHECKING:
     from presk.core.nodes import Program
 
-REALIZED = ("kernel", "schedule")
+REALIZED = ("kernel", "schedule", "clif", "asm")
 """Stages that depend on a realization and a plan."""
 
 BUILT = ("ast", "core", "groups", *REALIZED)
-LATER = ("clif", "asm", "c")
+LATER = ("c",)
 """Stages of the design whose passes this version doesn't have."""
 
 
@@ -46,7 +46,8 @@ def command(
 
     ast: the file's syntax tree, which belongs to no entry. core: the entry at its sizes in A-normal form, simplified;
     sites are named by its numbers. groups: how it is cut into loop nests. kernel: the loop nests themselves, under a
-    realization and a plan. schedule: all that one call does, buffers, steps and kernels.
+    realization and a plan. schedule: all that one call does, buffers, steps and kernels. clif: the kernels as
+    Cranelift is given them. asm: their machine code under the lines of the kernels.
     """
     if stage == "ast":
         if entry is not None or dims or training:
@@ -78,7 +79,7 @@ def command(
 
 
 def _realized(program: Program, stage: str, realize: str, plan: str) -> str:
-    """The schedule of an entry's simplified Core, or its kernels."""
+    """The schedule of an entry's simplified Core, or its kernels, or the code made of them."""
     from presk.kernel.dump import print_dump
     from presk.realization.model import read_plan, read_realization
     from presk.run.record.choices import choices
@@ -89,6 +90,10 @@ def _realized(program: Program, stage: str, realize: str, plan: str) -> str:
     schedule = record(program, choices(read_realization(realize), read_plan(plan), program))
     if stage == "schedule":
         return print_schedule(schedule)
+    if stage in ("clif", "asm"):
+        from presk.run.listing import print_clif, print_machine_code
+
+        return print_clif(schedule) if stage == "clif" else print_machine_code(schedule)
     made, spared = launches(schedule.steps), saved(program)
     return print_dump(schedule.kernels, made, schedule.realization, made + spared, spared)
 

@@ -53,8 +53,8 @@ CODES: dict[str, Code] = {
     "E9011": Code(
         "an entry that another library can't state",
         "`presk bench --against` states an entry in NumPy, PyTorch or JAX: contractions, elementwise functions, sums "
-        "and softmax, and calls of functions made of these. Loops, gathers and the rest are not translated, and the row "
-        "says which was met first.",
+        "and softmax, and calls of functions made of these. Loops, gathers and the rest are not translated, and the "
+        "row says which was met first.",
         "presk bench examples/numerics/newton.psk --against numpy",
     ),
     "E9101": Code(
