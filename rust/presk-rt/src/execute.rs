@@ -75,6 +75,8 @@ pub struct Executable {
     scratch_bytes: usize,
     sample_size: usize,
     launch_buffers: usize,
+    /// Whether any step can be divided: other schedules leave the pool to others, and start no worker.
+    divides: bool,
     profile: Profile,
     poison: bool,
     free: FreeList<Leased>,
@@ -109,6 +111,7 @@ impl Executable {
             regions: schedule.regions.iter().map(|region| region.offset as usize).collect(),
             loops: linked.loops,
             steps: linked.steps,
+            divides: linked.divides_draws || linked.divides_launches && codes.iter().any(|code| code.divides()),
             scratch_bytes: codes.iter().map(|code| code.scratch_bytes()).max().unwrap_or(0),
             codes,
             sample_size: linked.sample_size,
@@ -175,7 +178,7 @@ impl Executable {
         // SAFETY: the caller's arrays are as declared; the arena has the declared bytes, is aligned to more than any element
         // and regions lie in it, which is verified; constants are eight bytes each, and never written.
         unsafe { leased.memory.enter(starts) };
-        let pool = Pool::of(settings.threads).lease();
+        let pool = if self.divides { Pool::of(settings.threads).lease() } else { None };
         let run = Run { executable: self, settings, leased: &mut leased, pool, profile };
         match catch_unwind(AssertUnwindSafe(|| run.all())) {
             Ok(done) => {

@@ -94,7 +94,7 @@ fn settings(threads: usize) -> Settings {
 #[test]
 fn pieces_cover_the_loop_and_give_one_threads_bits() {
     let x = numbers();
-    let expected = call(&executable(&text("")).unwrap(), &[x.clone()], settings(1)).unwrap();
+    let expected = call(&executable(&text("")).unwrap(), std::slice::from_ref(&x), settings(1)).unwrap();
     for (split, threads, pieces) in [
         ("", 1, 1),
         ("", 2, 2),
@@ -109,7 +109,7 @@ fn pieces_cover_the_loop_and_give_one_threads_bits() {
         let executable = over(&text(split), &sum).unwrap();
         // Another test may have the pool just now, and then the call runs unsplit.
         for attempt in 0.. {
-            assert_eq!(call(&executable, &[x.clone()], settings(threads)).unwrap(), expected, "{split}");
+            assert_eq!(call(&executable, std::slice::from_ref(&x), settings(threads)).unwrap(), expected, "{split}");
             let mut ran = std::mem::take(&mut *sum.0.ran.lock().unwrap());
             ran.sort_by_key(|(_, rounds)| rounds.start);
             assert_eq!(ran[0].1.start, 0);
@@ -133,7 +133,7 @@ fn a_broken_piece_is_the_calls_error_and_the_next_call_is_well() {
     let x = numbers();
     sum.0.breaks.store(true, Ordering::Relaxed);
     for attempt in 0.. {
-        match call(&executable, &[x.clone()], settings(5)) {
+        match call(&executable, std::slice::from_ref(&x), settings(5)) {
             Err(error) => {
                 assert!(matches!(&error.kind, ErrorKind::Panicked(text) if text.starts_with("broken at")), "{error}");
                 break;

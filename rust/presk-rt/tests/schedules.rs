@@ -273,11 +273,11 @@ fn samples_take_an_axis_wherever_it_stands() {
     };
     let x = f32s(&[1.0, 9.0, 5.0, 2.0, 3.0, 9.0, -1.0, 0.0, -2.0, 7.0, -3.0, 1.0]);
     let greedy = executable(&schedule(&body("0"), "")).unwrap();
-    assert_eq!(as_i64s(&call(&greedy, &[x.clone()], one_thread()).unwrap()[0]), [1, 2, 0, 1]);
+    assert_eq!(as_i64s(&call(&greedy, std::slice::from_ref(&x), one_thread()).unwrap()[0]), [1, 2, 0, 1]);
     let drawn = executable(&schedule(&body("1"), "")).unwrap();
     let mut counts = [0; 3];
     for step in 0..200 {
-        let result = call(&drawn, &[x.clone()], Settings { step, ..one_thread() }).unwrap();
+        let result = call(&drawn, std::slice::from_ref(&x), Settings { step, ..one_thread() }).unwrap();
         counts[usize::try_from(as_i64s(&result[0])[0]).unwrap()] += 1;
     }
     // e^1, e^5, e^3 over their sum: 0.016, 0.867, 0.117.

@@ -7,6 +7,7 @@ use presk_kernel::Kernel;
 use presk_kernel::ir::Element;
 use presk_kernel::parallel;
 
+use super::random::DRAWS_DIVIDED_FROM;
 use crate::code::Job;
 use crate::error::Error;
 use crate::memory::{Block, Spot};
@@ -96,12 +97,23 @@ pub struct Linked<'s> {
     pub loops: usize,
     pub sample_size: usize,
     pub launch_buffers: usize,
+    /// Whether a launch asks to be divided, and whether a draw is large enough for it.
+    pub divides_launches: bool,
+    pub divides_draws: bool,
 }
 
 /// Links a verified schedule.
 pub fn link(schedule: &Schedule) -> Linked<'_> {
     let work: Vec<u64> = schedule.kernels.iter().map(weighted_operations).collect();
-    let linked = Linked { steps: Vec::new(), jobs: Vec::new(), loops: 0, sample_size: 0, launch_buffers: 0 };
+    let linked = Linked {
+        steps: Vec::new(),
+        jobs: Vec::new(),
+        loops: 0,
+        sample_size: 0,
+        launch_buffers: 0,
+        divides_launches: false,
+        divides_draws: false,
+    };
     let mut linker = Linker { schedule, work, known: HashMap::new(), linked, count: 0 };
     let steps = linker.steps(&schedule.steps);
     Linked { steps, ..linker.linked }
@@ -173,24 +185,31 @@ impl<'s> Linker<'s> {
             StepKind::Swap(first, second) => {
                 LinkedStep::Swap { number, first: self.slot(*first), second: self.slot(*second) }
             }
-            StepKind::Draw { distribution, shape, element, key, target } => LinkedStep::Draw(DrawStep {
-                number,
-                drawn: Drawn::Number(*distribution),
-                layout: Rows::of(shape),
-                element: float(*element),
-                key: key.clone(),
-                target: self.spot(target, *element, count_of(shape)),
-            }),
-            StepKind::Mask { given, probability, shape, element, key, target } => LinkedStep::Draw(DrawStep {
-                number,
-                drawn: Drawn::Factor(float(*given), self.spot(probability, *given, 1)),
-                layout: Rows::of(shape),
-                element: float(*element),
-                key: key.clone(),
-                target: self.spot(target, *element, count_of(shape)),
-            }),
+            StepKind::Draw { distribution, shape, element, key, target } => {
+                let target = self.spot(target, *element, count_of(shape));
+                self.draw(number, Drawn::Number(*distribution), shape, float(*element), key, target)
+            }
+            StepKind::Mask { given, probability, shape, element, key, target } => {
+                let drawn = Drawn::Factor(float(*given), self.spot(probability, *given, 1));
+                let target = self.spot(target, *element, count_of(shape));
+                self.draw(number, drawn, shape, float(*element), key, target)
+            }
             StepKind::Sample(sample) => LinkedStep::Sample(self.sample(number, sample)),
         }
+    }
+
+    fn draw(
+        &mut self,
+        number: usize,
+        drawn: Drawn,
+        shape: &Shape,
+        element: Float,
+        key: &Key,
+        target: Spot,
+    ) -> LinkedStep {
+        let layout = Rows::of(shape);
+        self.linked.divides_draws |= layout.count() >= DRAWS_DIVIDED_FROM;
+        LinkedStep::Draw(DrawStep { number, drawn, layout, element, key: key.clone(), target })
     }
 
     fn sample(&mut self, number: usize, sample: &Sample) -> SampleStep {
@@ -242,6 +261,7 @@ impl<'s> Linker<'s> {
             spots.push(self.spot(view, wanted.buffer.element, wanted.buffer.elements().unwrap_or(0)));
         }
         self.linked.launch_buffers = self.linked.launch_buffers.max(spots.len());
+        self.linked.divides_launches |= divided.is_some();
         let divided = divided.map(|(depth, workers)| (parallel::perfect_nest(kernel)[depth].extent, workers));
         LaunchStep { number, code, spots: spots.into(), indices: indices.into(), divided }
     }

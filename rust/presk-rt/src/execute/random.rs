@@ -12,7 +12,7 @@ use crate::schedule::{Distribution, Key, limits};
 const PIECE: usize = 256;
 
 /// Elements from which a draw is divided over workers: some tenths of a millisecond.
-const DIVIDED_FROM: usize = 1 << 15;
+pub const DRAWS_DIVIDED_FROM: usize = 1 << 15;
 
 impl Run<'_> {
     /// The key of a draw in this round of its loops.
@@ -48,7 +48,7 @@ impl Run<'_> {
         let cells = self.leased.memory.cells(&step.target);
         let fill = |from: usize, to: usize| filler.fill(from, to, &|at, value| cells.set(step.element, at, value));
         match &mut self.pool {
-            Some(pool) if count >= DIVIDED_FROM => {
+            Some(pool) if count >= DRAWS_DIVIDED_FROM => {
                 let pieces = pool.threads();
                 let bound = |piece: usize| count / pieces * piece + (count % pieces).min(piece);
                 pool.run(pieces, &|piece| {
