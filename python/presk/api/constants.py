@@ -1,7 +1,8 @@
 """Exact constants from what Python users write: `consts={"D": 64, "eps": 1e-5, "third": "1/3"}`.
 
 A float means its shortest decimal, the number its text says: 0.1 is one tenth here. `int`, `Fraction` and `Decimal` are
-exact, and a `str` is an integer, a decimal or a fraction. Called by `load` and by `--const`.
+exact, and a `str` is an integer, a decimal or a fraction. NumPy's scalars are known by their module, so that checking a
+program doesn't load NumPy. Called by `load` and by `--const`.
 """
 
 from __future__ import annotations
@@ -11,9 +12,8 @@ import reprlib
 from collections.abc import Mapping
 from decimal import Decimal
 from fractions import Fraction
+from numbers import Integral, Real
 from typing import TypeAlias
-
-import numpy as np
 
 from presk.shapes import constants
 from presk.shapes.constants import Constant
@@ -39,12 +39,14 @@ def exact_number(name: str, value: object) -> Fraction:
             raise _refused(name, value)
         case int() | Fraction():
             number = Fraction(value)
-        case float() | np.floating():
+        case float():
             number = _read(name, repr(float(value)))
         case Decimal() | str():
             number = _read(name, str(value).strip())
-        case np.integer():
+        case Integral() if type(value).__module__ == "numpy":
             number = Fraction(int(value))
+        case Real() if type(value).__module__ == "numpy":
+            number = _read(name, repr(float(value)))
         case _:
             raise _refused(name, value)
     if max(number.numerator.bit_length(), number.denominator.bit_length()) > constants.BITS_LIMIT:

@@ -14,8 +14,8 @@ from pathlib import Path
 from presk.api.constants import Number, exact_constants
 from presk.check import program as checking
 from presk.check.bound import BoundConstants
+from presk.check.entries import find_entry as find_entry_function
 from presk.check.program import Checked, EntryInfo
-from presk.core.bind import find_entry as find_entry_function
 from presk.shapes import constants
 from presk.text.diagnostics import fail
 

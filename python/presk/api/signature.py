@@ -13,11 +13,12 @@ from typing import Any
 
 from presk.api.program import Entry
 from presk.check.calls import session_signature
+from presk.check.entries import find_entry
 from presk.check.initial import Leaf, initializers
 from presk.check.signature import Parameter
 from presk.check.typing import DIMENSION, TypeScope, module_numbers, number
 from presk.check.values import FunctionType, FunctionValue, Number
-from presk.core.bind import BindSession, find_entry
+from presk.core.bind import BindSession
 from presk.shapes import types
 from presk.shapes.constants import Constant, as_size
 from presk.shapes.poly import Poly

@@ -16,6 +16,7 @@ from typing import TypeVar
 from presk.check import static
 from presk.check.draws import number_draws
 from presk.check.emit import Emitter, Handle
+from presk.check.nesting import NESTING_LIMIT
 from presk.check.scope import File
 from presk.check.session import Session
 from presk.check.signature import meet
@@ -86,7 +87,9 @@ class Context:
     def evaluate(self, expression: tree.Expr) -> Value:
         """What an expression is. Raises PreskError."""
         nesting = self.session.nesting
-        nesting.enter(expression.span)
+        if nesting.level >= NESTING_LIMIT:
+            raise nesting.too_deep(expression.span)
+        nesting.level += 1
         try:
             return RULES[type(expression)](self, expression)
         except PreskError as error:

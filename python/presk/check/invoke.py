@@ -10,7 +10,7 @@ from presk.check.context import Context, as_data, as_real
 from presk.check.typing import shape_of
 from presk.check.values import Data, Number, PrimitiveName, Truth, Value, describe
 from presk.primitives.all import TABLE
-from presk.primitives.call import Given, injected, normalize, operands_of, result_type
+from presk.primitives.call import Given, injected, normal_result, normalize, operands_of
 from presk.primitives.contractions import RUN_LABEL
 from presk.primitives.new_axes import OPEN
 from presk.primitives.signature import show_signature
@@ -94,7 +94,7 @@ def apply_primitive(
         attributes: dict[str, Attribute] = normalize(row, targets, wanted)
         if isinstance(draw, int):
             attributes["draw"] = draw
-        result = result_type(row, targets, attributes)
+        result = normal_result(row, targets, attributes)
     except Misfit as error:
         raise fail(error.code, error.message, _about(row, error, places) or span, error.hint) from None
     except Misaligned as error:

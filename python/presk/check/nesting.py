@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presk.text.diagnostics import fail
+from presk.text.diagnostics import PreskError, fail
 from presk.text.spans import Span
 
 NESTING_LIMIT = 120
@@ -21,6 +21,10 @@ class Nesting:
     def enter(self, span: Span) -> None:
         """One level deeper; who calls it takes the level back. Raises E2008 at the limit."""
         if self.level >= NESTING_LIMIT:
-            hint = "name a part by `let`, or state the results of the functions called"
-            raise fail("E2008", f"this is nested more than {NESTING_LIMIT} levels deep", span, hint)
+            raise self.too_deep(span)
         self.level += 1
+
+    def too_deep(self, span: Span) -> PreskError:
+        """The diagnostic at the limit."""
+        hint = "name a part by `let`, or state the results of the functions called"
+        return fail("E2008", f"this is nested more than {NESTING_LIMIT} levels deep", span, hint)

@@ -10,12 +10,11 @@ from collections.abc import Mapping, Sequence
 
 from presk.check.bound import BoundConstants
 from presk.check.calls import elaborate, hide_names, session_signature
-from presk.check.expressions import method_of
+from presk.check.entries import find_entry
 from presk.check.program import Checked
-from presk.check.scope import File, open_library
 from presk.check.session import Instance
-from presk.check.signature import RUN, Mismatch, Signature, Solver, is_real_tree
-from presk.check.typing import DIMENSION, TypeScope, module_arguments, module_type, resolve
+from presk.check.signature import RUN, Mismatch, Signature, Solver
+from presk.check.typing import DIMENSION
 from presk.check.values import FunctionType, FunctionValue
 from presk.core.build import Builder
 from presk.core.nodes import Function, Program
@@ -23,8 +22,6 @@ from presk.core.simplify import simplify
 from presk.shapes import types
 from presk.shapes.poly import number
 from presk.shapes.types import Axis, ModuleOf, Shape, Type
-from presk.syntax import tree
-from presk.syntax.parser import parse_entry
 from presk.text.diagnostics import PreskError, did_you_mean, fail, placed
 from presk.text.spans import Span
 
@@ -113,54 +110,6 @@ def _difference(first: Instance, other: Instance) -> str:
     if first.run != other.run and other.run is not None:
         parts.append(f"..={'x'.join(str(axis.size) for axis in other.run if isinstance(axis, Axis)) or '1'}")
     return ",".join(parts) or "other"
-
-
-def find_entry(session: BoundConstants, checked: Checked, entry: str) -> FunctionValue:
-    """The function an entry's name means. Raises PreskError."""
-    written = parse_entry(entry)
-    file = checked.files.main
-    parts = list(written.parts)
-    if len(parts) > 1 and parts[0].name not in file.declarations:
-        library = open_library(checked.files, parts[0].name)
-        if library is not None:
-            inner_file, parts = library, parts[1:]
-            return _in_file(session, checked, file, inner_file, parts, written)
-    return _in_file(session, checked, file, file, parts, written)
-
-
-def _in_file(
-    session: BoundConstants,
-    checked: Checked,
-    names: File,
-    file: File,
-    parts: list[tree.EntryPart],
-    written: tree.Entry,
-) -> FunctionValue:
-    declaration = file.declarations.get(parts[0].name)
-    scope = TypeScope(session, names, {})
-    if declaration is not None and isinstance(declaration.node, tree.Function) and len(parts) == 1:
-        trees = tuple(resolve(scope, each) for each in written.trees)
-        expected = declaration.node.tree_variables
-        if len(trees) != len(expected):
-            wanted = f"{declaration.name}[{', '.join(expected)}]" if expected else declaration.name
-            message = f"`{declaration.name}` takes {len(expected)} trees in brackets, not {len(trees)}"
-            raise fail("E4002", message, written.span, f"write `{wanted}` with modules for the trees")
-        for tree_type in trees:
-            if not is_real_tree(tree_type):
-                message = f"{types.show(tree_type)} is no tree of reals"
-                raise fail("E4002", message, written.span, "a tree variable stands for parameters")
-        return FunctionValue(declaration, None, trees)
-    if declaration is not None and isinstance(declaration.node, tree.Module) and len(parts) == 2:
-        arguments = module_arguments(scope, declaration, parts[0].arguments, written.span)
-        module = module_type(session, declaration, arguments, written.span)
-        method = method_of(declaration, module, parts[1].name)
-        if method is not None:
-            return method
-    known = [entry.name for entry in checked.entries()]
-    hint = did_you_mean(written.span.text, known) or (
-        f"its entries: {', '.join(known)}" if known else "it has no functions"
-    )
-    raise fail("E4002", f"the program has no entry `{written.span.text}`", written.span, hint)
 
 
 def _entry_instance(

@@ -43,13 +43,21 @@ def operands_of(primitive: Primitive, count: int) -> tuple[Operand, ...]:
 def injected(primitive: Primitive, operands: Sequence[Type]) -> tuple[Type, ...]:
     """The operands' types after nats are injected where a real is taken. Raises Misfit: E3001, E3002."""
     rows = operands_of(primitive, len(operands))
-    number = _common_kind(primitive, rows, operands, "number")
-    alike = _common_kind(primitive, rows, operands, "alike")
+    common: dict[str, str] = {}
     out: list[Type] = []
     for row, operand in zip(rows, operands, strict=True):
-        wanted = {"number": number, "alike": alike}.get(row.kind, row.kind)
+        wanted = row.kind
+        if wanted in ("number", "alike"):
+            if wanted not in common:
+                common[wanted] = _common_kind(primitive, rows, operands, wanted)
+            wanted = common[wanted]
         out.append(operand if wanted == "tree" else _as_kind(primitive, row, operand, wanted))
     return tuple(out)
+
+
+def normal_result(primitive: Primitive, operands: tuple[Type, ...], attributes: Attributes) -> Type:
+    """`result_type` of operands that `injected` gave and attributes that `normalize` gave."""
+    return primitive.rule(operands, attributes)
 
 
 def result_type(primitive: Primitive, operands: Sequence[Type], attributes: Attributes) -> Type:

@@ -56,7 +56,10 @@ BITS_LIMIT = 1 << 12
 """Bits of a coefficient's numerator or denominator."""
 
 DEPTH_LIMIT = 32
-"""How deep floors and denominators nest."""
+"""How deep floors, denominators, maxima and minima nest."""
+
+WEIGHT_LIMIT = 1 << 10
+"""Atoms of one size that has nested ones, these counted each time they occur: what printing and comparing it takes."""
 
 
 COMPARED_DEPTH = 6
@@ -64,7 +67,7 @@ COMPARED_DEPTH = 6
 
 
 class SizeTooLarge(PreskError):
-    """A size past TERMS_LIMIT, BITS_LIMIT or DEPTH_LIMIT (E4005)."""
+    """A size past TERMS_LIMIT, BITS_LIMIT, DEPTH_LIMIT or WEIGHT_LIMIT (E4005)."""
 
     def __init__(self, diagnostics: Sequence[Diagnostic] | None = None) -> None:
         hint = f"at most {TERMS_LIMIT} terms, and floors and quotients nested {DEPTH_LIMIT} deep"
@@ -82,8 +85,10 @@ class Poly:
     """A size. Build it with `number`, `variable` and the operators."""
 
     def __init__(self, terms: Mapping[Monomial, Fraction]) -> None:
-        kept = {monomial: factor for monomial, factor in terms.items() if factor}
-        self.terms: tuple[tuple[Monomial, Fraction], ...] = tuple(sorted(kept.items(), key=_term_order))
+        kept = [term for term in terms.items() if term[1]]
+        if len(kept) > 1:
+            kept.sort(key=_term_order)
+        self.terms: tuple[tuple[Monomial, Fraction], ...] = tuple(kept)
 
     @cached_property
     def _hash(self) -> int:
@@ -130,39 +135,28 @@ class Poly:
         found: set[str] = set()
         for monomial, _ in self.terms:
             for atom, _ in monomial:
-                match atom:
-                    case str():
-                        found.add(atom)
-                    case Floor(numerator, denominator):
-                        found |= numerator.variables() | denominator.variables()
-                    case Extreme(_, left, right):
-                        found |= left.variables() | right.variables()
-                    case Sum(value):
-                        found |= value.variables()
+                if isinstance(atom, str):
+                    found.add(atom)
+                else:
+                    found.update(*(part.variables() for part in _parts(atom)))
         return frozenset(found)
 
     def __add__(self, other: Poly) -> Poly:
         terms = dict(self.terms)
         for monomial, factor in other.terms:
-            terms[monomial] = terms.get(monomial, Fraction(0)) + factor
+            terms[monomial] = terms[monomial] + factor if monomial in terms else factor
         return _normal(terms)
 
     @cached_property
     def depth(self) -> int:
-        """How deep floors and denominators nest."""
-        deepest = 0
-        for monomial, _ in self.terms:
-            for atom, _ in monomial:
-                match atom:
-                    case str():
-                        continue
-                    case Floor(numerator, denominator):
-                        deepest = max(deepest, 1 + numerator.depth, 1 + denominator.depth)
-                    case Extreme(_, left, right):
-                        deepest = max(deepest, 1 + left.depth, 1 + right.depth)
-                    case Sum(value):
-                        deepest = max(deepest, 1 + value.depth)
-        return deepest
+        """How deep atoms nest."""
+        parts = (part for monomial, _ in self.terms for atom, _ in monomial for part in _parts(atom))
+        return max((1 + part.depth for part in parts), default=0)
+
+    @cached_property
+    def weight(self) -> int:
+        """How many atoms there are, those inside atoms included."""
+        return sum(1 + sum(part.weight for part in _parts(atom)) for monomial, _ in self.terms for atom, _ in monomial)
 
     def __neg__(self) -> Poly:
         return Poly({monomial: -factor for monomial, factor in self.terms})
@@ -210,6 +204,8 @@ class Poly:
         """The size with variables replaced. Raises DividesByZero where a denominator becomes zero."""
         if self.variables().isdisjoint(values):
             return self
+        if (lone := self.sole_variable) is not None:
+            return values[lone]
         total = number(0)
         for monomial, factor in self.terms:
             product = number(factor)
@@ -249,14 +245,31 @@ class Poly:
         return shown
 
 
+def _parts(atom: Atom) -> tuple[Poly, ...]:
+    """The sizes inside an atom."""
+    match atom:
+        case str():
+            return ()
+        case Floor(numerator, denominator):
+            return numerator, denominator
+        case Extreme(_, left, right):
+            return left, right
+        case Sum(value):
+            return (value,)
+
+
 def number(value: int | Fraction) -> Poly:
     """The size that is this number."""
-    return Poly({(): Fraction(value)})
+    return _NUMBERS[value] if value in _NUMBERS else Poly({(): Fraction(value)})
 
 
 def variable(name: str) -> Poly:
     """The size that is this variable."""
     return Poly({((name, 1),): Fraction(1)})
+
+
+_NUMBERS: dict[int | Fraction, Poly] = {value: Poly({(): Fraction(value)}) for value in range(-1, 17)}
+"""The commonest sizes, made once."""
 
 
 def maximum(left: Poly, right: Poly) -> Poly:
@@ -269,32 +282,30 @@ def minimum(left: Poly, right: Poly) -> Poly:
     return _extreme("minimum", left, right)
 
 
-def provably_at_most(small: Poly, large: Poly) -> bool:
-    """Whether `small ≤ large` for all positive values of the variables, by the signs of the difference's terms."""
+def provably_at_most(small: Poly, large: Poly, *, least: int = 1) -> bool:
+    """Whether `small ≤ large` for all values of the variables from `least`, by the signs of the difference's terms."""
     for lone, other_way in ((small, "minimum"), (large, "maximum")):
         extreme = _lone_extreme(lone)
         if extreme is not None and small != large and lone.depth <= COMPARED_DEPTH:
             parts = (extreme.left, extreme.right)
-            verdicts = [
-                provably_at_most(each, large) if lone is small else provably_at_most(small, each) for each in parts
-            ]
+            pairs = [(part, large) if lone is small else (small, part) for part in parts]
+            verdicts = [provably_at_most(*pair, least=least) for pair in pairs]
             return any(verdicts) if extreme.kind == other_way else all(verdicts)
     difference = large - small
-    constant = Fraction(0)
-    least = Fraction(0)
+    lowest = Fraction(0)
     for monomial, factor in difference.terms:
-        if not monomial:
-            constant = factor
-            continue
-        if factor < 0 or any(not isinstance(atom, str) or power < 0 for atom, power in monomial):
-            return False
-        least += factor
-    return constant + least >= 0
+        if monomial:
+            if factor < 0 or any(not isinstance(atom, str) or power < 0 for atom, power in monomial):
+                return False
+            lowest += factor * least
+        else:
+            lowest += factor
+    return lowest >= 0
 
 
 def _extreme(kind: str, left: Poly, right: Poly) -> Poly:
     for small, large in ((left, right), (right, left)):
-        if provably_at_most(small, large):
+        if provably_at_most(small, large, least=0):
             return large if kind == "maximum" else small
     first, second = sorted((left, right), key=str)
     return _limited(Poly({((Extreme(kind, first, second), 1),): Fraction(1)}))
@@ -311,6 +322,8 @@ def _lone_extreme(size: Poly) -> Extreme | None:
 def _limited(size: Poly) -> Poly:
     """The size itself. Raises SizeTooLarge where it is past a limit."""
     if len(size.terms) > TERMS_LIMIT or size.depth > DEPTH_LIMIT:
+        raise SizeTooLarge
+    if size.depth and size.weight > WEIGHT_LIMIT:
         raise SizeTooLarge
     for _, factor in size.terms:
         if max(factor.numerator.bit_length(), factor.denominator.bit_length()) > BITS_LIMIT:
@@ -402,7 +415,17 @@ def _exponents(monomial: Monomial, atoms: list[Atom]) -> tuple[int, ...]:
 
 def _is_whole(monomial: Monomial, factor: Fraction) -> bool:
     """Whether the term has whole values only, variables and floors being whole."""
-    return factor.denominator == 1 and all(power > 0 and not isinstance(atom, Sum) for atom, power in monomial)
+    return factor.denominator == 1 and all(power > 0 and _is_whole_atom(atom) for atom, power in monomial)
+
+
+def _is_whole_atom(atom: Atom) -> bool:
+    match atom:
+        case Sum():
+            return False
+        case Extreme(_, left, right):
+            return all(_is_whole(*term) for term in (*left.terms, *right.terms))
+        case _:
+            return True
 
 
 def _floor_atom(rest: Poly, divisor: Poly) -> Poly:

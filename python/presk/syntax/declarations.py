@@ -14,7 +14,7 @@ from presk.syntax import tree
 from presk.syntax.foreign import FOREIGN_WORDS
 from presk.syntax.lexer import DECLARATION_WORDS
 from presk.syntax.types import TypeReader
-from presk.text.cursor import UnreadableError, describe
+from presk.text.cursor import UnreadableError, describe, shown
 from presk.text.lexer import END
 from presk.text.spans import Span
 
@@ -84,7 +84,7 @@ class DeclarationReader(TypeReader):
         target = self._import_target()
         alias = self.name("the import's name").text if self.accept("as") is not None else None
         if is_path and alias is None:
-            self.fail("E1026", "a file is imported under a name", hint='write `import "models/bert.psk" as bert`')
+            self.fail("E1026", "a file is imported under a name", hint=f'write `import "{shown(target)}" as …`')
         if self.token.kind == ",":
             self.fail("E1026", "an import names one file", hint="write one import a line")
         return tree.Import(self.span_from(start), target, is_path, alias, None, self.doc(begin))

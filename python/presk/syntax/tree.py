@@ -3,28 +3,32 @@
 Pure data without behaviour. Every node knows its span. Sizes and bounds in types are ordinary expressions. What a
 bracket or a name means (an axis label, a size, a primitive, a module) is the checker's to decide, so that the parser
 needs no knowledge of primitives. `TypeExpr`, `Pattern`, `Expr` and `Declaration` are unions; isinstance and match
-tell their members.
+tell their members. The classes leave out what nobody asks of a node and loading them would pay for.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from fractions import Fraction
 
 from presk.text.spans import Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Node:
-    """The base of all nodes."""
+    """The base of all nodes. A node is equal to itself alone."""
 
     span: Span
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{each.name}={getattr(self, each.name)!r}" for each in fields(self) if each.name != "span")
+        return f"{type(self).__name__}({shown})"
 
 
 # Axes, in types and behind primitives
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class AxisItem(Node):
     """`name: size`, a lone size, or a bare word (`label` None, `size` a Name): its meaning depends on the place."""
 
@@ -32,7 +36,7 @@ class AxisItem(Node):
     size: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RunItem(Node):
     """`..`, any run of leading axes."""
 
@@ -43,7 +47,7 @@ AxisEntry = AxisItem | RunItem
 # Types
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TensorType(Node):
     """`real`, `nat[axes] < V`, `bool[…]`. `axes` is None for a scalar; `kind` is `real`, `nat` or `bool`."""
 
@@ -52,21 +56,21 @@ class TensorType(Node):
     bound: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TupleType(Node):
     """`(A, B)`."""
 
     items: tuple[TypeExpr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RecordType(Node):
     """`{x: A, y: B}`."""
 
     fields: tuple[tuple[str, TypeExpr], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NamedType(Node):
     """A module with its parameters, an abbreviation or a tree variable: `nn.Linear{3, 2}`, `Cache`, `P`.
 
@@ -77,7 +81,7 @@ class NamedType(Node):
     arguments: tuple[Argument, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StackedType(Node):
     """`T * L`."""
 
@@ -85,7 +89,7 @@ class StackedType(Node):
     count: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FunctionType(Node):
     """`fn(real[s]) -> real[s]`, of a parameter only."""
 
@@ -99,7 +103,7 @@ TypeExpr = TensorType | TupleType | RecordType | NamedType | StackedType | Funct
 # Expressions
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NatLiteral(Node):
     """An integer; `text` is as written."""
 
@@ -107,7 +111,7 @@ class NatLiteral(Node):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RealLiteral(Node):
     """An exact decimal; `text` is as written."""
 
@@ -115,35 +119,35 @@ class RealLiteral(Node):
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BoolLiteral(Node):
     """`true` or `false`."""
 
     value: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class StringLiteral(Node):
     """The characters of a string, escapes replaced; in train blocks only."""
 
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ListLiteral(Node):
     """`[a, b]`, in train blocks only."""
 
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Name(Node):
     """A name, or `self`."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Field(Node):
     """`base.name`; `name_span` is the field's own."""
 
@@ -152,7 +156,7 @@ class Field(Node):
     name_span: Span
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TupleIndex(Node):
     """`base.0`."""
 
@@ -160,7 +164,7 @@ class TupleIndex(Node):
     index: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Unary(Node):
     """`op` is `-` or `not`."""
 
@@ -168,7 +172,7 @@ class Unary(Node):
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Step(Node):
     """One operator of an Operation and its right operand. The span begins with the operation: it is that of the value.
 
@@ -179,7 +183,7 @@ class Step(Node):
     operand: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Operation(Node):
     """`a - b + c`: operators of one level, applied from the left. One node however long, so that trees stay flat."""
 
@@ -187,7 +191,7 @@ class Operation(Node):
     steps: tuple[Step, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Argument(Node):
     """A positional (`name` None) or keyword argument."""
 
@@ -195,7 +199,7 @@ class Argument(Node):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Call(Node):
     """`callee(arguments)`. The callee is a Name, a Field, an Axes, an Instance or another Call (`grad(f)(x)`)."""
 
@@ -203,7 +207,7 @@ class Call(Node):
     arguments: tuple[Argument, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Axes(Node):
     """`base[axes]`: new axes of a primitive (`zeros[n]`, `split[h: 2, d]`) or an operand's labels in `ein`."""
 
@@ -211,7 +215,7 @@ class Axes(Node):
     axes: tuple[AxisEntry, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Instance(Node):
     """`Linear{3, 2}` in an expression, as in `grad(Linear{3, 2}.apply)`."""
 
@@ -219,7 +223,7 @@ class Instance(Node):
     arguments: tuple[Argument, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Range(Node):
     """`a..b`: in an index, or as what a loop runs over. A missing end is None (`[seq = 1..]`)."""
 
@@ -227,7 +231,7 @@ class Range(Node):
     stop: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class IndexItem(Node):
     """`axis = i` or `axis = a..b`; the axis is a bare word or a position, negative from the end."""
 
@@ -235,7 +239,7 @@ class IndexItem(Node):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Index(Node):
     """`base[seq = i, heads = 0..2]`."""
 
@@ -243,21 +247,21 @@ class Index(Node):
     items: tuple[IndexItem, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tuple(Node):
     """`(a, b)`; `()` and `(a,)` have zero and one items."""
 
     items: tuple[Expr, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Record(Node):
     """`{x = a, y = b}`."""
 
     fields: tuple[tuple[str, Expr], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FieldChange(Node):
     """`w = v` of an update; a dotted path reaches into submodules."""
 
@@ -265,7 +269,7 @@ class FieldChange(Node):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SliceChange(Node):
     """`[seq = i] = v` of an update."""
 
@@ -273,7 +277,7 @@ class SliceChange(Node):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Update(Node):
     """`{base with changes}`."""
 
@@ -281,21 +285,21 @@ class Update(Node):
     changes: tuple[FieldChange | SliceChange, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NamePattern(Node):
     """A name that is bound."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TuplePattern(Node):
     """`(a, (b, c))`."""
 
     items: tuple[Pattern, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RecordPattern(Node):
     """`{x, y = p}`: a lone field binds its own name."""
 
@@ -305,7 +309,7 @@ class RecordPattern(Node):
 Pattern = NamePattern | TuplePattern | RecordPattern
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Let(Node):
     """`let pattern = value`."""
 
@@ -313,7 +317,7 @@ class Let(Node):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Block(Node):
     """`{ lets; result }`."""
 
@@ -321,7 +325,7 @@ class Block(Node):
     result: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class If(Node):
     """A choice on a value known when the entry is bound; `otherwise` is a Block or another If."""
 
@@ -330,7 +334,7 @@ class If(Node):
     otherwise: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Loop(Node):
     """`fold state = start over element in source along axis { body }`, or `scan`.
 
@@ -346,7 +350,7 @@ class Loop(Node):
     body: Block
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MapTrees(Node):
     """`map(p = params, g = grads) { body }`."""
 
@@ -383,7 +387,7 @@ Expr = (
 # Declarations
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Import(Node):
     """`import nn`, `import "a/b.psk" as b`, `from nn import Linear, LayerNorm`.
 
@@ -397,7 +401,7 @@ class Import(Node):
     doc: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Const(Node):
     """`const V = 64`."""
 
@@ -407,7 +411,7 @@ class Const(Node):
     doc: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TypeAlias(Node):
     """`type Cache = {k: real[seq: T]}`."""
 
@@ -417,7 +421,7 @@ class TypeAlias(Node):
     doc: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ModuleParameter(Node):
     """A nat parameter (`kind` is `nat`) or a real one (`real`) of a module, with its default if it has one."""
 
@@ -426,7 +430,7 @@ class ModuleParameter(Node):
     default: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MemberDecl(Node):
     """A parameter with its initializer, or a submodule with overridden initializers."""
 
@@ -438,7 +442,7 @@ class MemberDecl(Node):
     doc: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FunctionParameter(Node):
     """A function's parameter, `self` aside."""
 
@@ -447,7 +451,7 @@ class FunctionParameter(Node):
     default: Expr | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Function(Node):
     """`fn name[P](parameters) -> result { body }`; `takes_self` in a module's functions."""
 
@@ -461,7 +465,7 @@ class Function(Node):
     doc: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Module(Node):
     """`module Linear{I, O} { … }`; members and functions each in the order of the text."""
 
@@ -473,7 +477,7 @@ class Module(Node):
     doc: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TrainItem(Node):
     """`key = value` of a train block."""
 
@@ -482,7 +486,7 @@ class TrainItem(Node):
     value: Expr
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Train(Node):
     """`train tiny { … }`."""
 
@@ -495,7 +499,7 @@ class Train(Node):
 Declaration = Import | Const | TypeAlias | Module | Function | Train
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class File(Node):
     """One source file."""
 
@@ -505,7 +509,7 @@ class File(Node):
 # Entries, as named on the command line and in `Program[...]`
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EntryPart(Node):
     """A name of an entry's path, with module parameters where a brace was written (else None)."""
 
@@ -513,7 +517,7 @@ class EntryPart(Node):
     arguments: tuple[Argument, ...] | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Entry(Node):
     """`nn.Linear{3, 2}.apply`, `adamw.step[MiniGPT]`: a path, and the types its tree variables stand for."""
 

@@ -85,7 +85,7 @@ ALIGNMENT: list[tuple[str, list[str | Type], dict[str, Any], str, str]] = [
     ("take", ["real[a: 2, b: 3]", "nat[..] < 3"], {"axis": "b"}, "E3003", "can't stand behind others"),
     ("gather", ["real[a: 2, b: 3]", "nat[b: 3] < 3"], {"axis": "b"}, "E3003", "has not as many axes"),
     ("gather", ["real[a: 2, b: 3]", "nat[a: 4, b: 3] < 3"], {"axis": "b"}, "E3003", "axis `a` has size 2"),
-    ("scatter_add", ["real[9, b: 3]", "nat[5] < 9", "real[4, 3]"], {"axis": 0}, "E3003", "has size 4"),
+    ("scatter_add", ["real[9, b: 3]", "nat[5] < 9", "real[4, 3]"], {"axis": 0}, "E3003", "of size 4, meets"),
     (
         "split",
         ["real[a: 12]"],

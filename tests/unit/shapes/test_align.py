@@ -139,7 +139,7 @@ def test_results(operands: list[str], result: str | None) -> None:
     [
         (["a:2 3", "a:4"], r"axis `a` has size 4 in \[a: 4\] and 2 in \[a: 2, 3\]"),
         (["a:2 b:3", "c:3"], r"axis `c` of \[c: 3\] is not in \[a: 2, b: 3\], and axis `c` can't meet `b`"),
-        (["1 3", "2 3"], r"an axis has size 2 in \[2, 3\] and 1 in \[1, 3\]"),
+        (["1 3", "2 3"], r"axis 0 of \[2, 3\], of size 2, meets axis 0 of \[1, 3\], of size 1"),
         ([".. 3", "2 3"], r"would depend on how many axes `\.\.` stands for"),
         (["t:5 .. 3", "3"], r"would depend on how many axes `\.\.` stands for"),
         (["t:5 .. d:3", ".. t:5 d:3"], r"would depend on how many axes `\.\.` stands for"),

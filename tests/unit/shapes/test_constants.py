@@ -25,7 +25,7 @@ from presk.shapes.constants import (
     show,
     substitute,
 )
-from presk.shapes.poly import number, variable
+from presk.shapes.poly import maximum, minimum, number, variable
 
 FRACTIONS = st.fractions(max_denominator=10**6).filter(lambda value: abs(value) < 10**9)
 D = from_size(variable("D"))
@@ -119,7 +119,9 @@ def test_symbolic_sizes_stay_sizes() -> None:
     ]
     for constant, wanted in cases:
         assert as_size(constant) == wanted
-    assert isinstance(apply("abs", apply("sub", D, rational(5))), Apply)
+    assert as_size(apply("abs", apply("sub", D, rational(5)))) == maximum(size - number(5), number(5) - size)
+    assert as_size(apply("minimum", D, rational(3))) == minimum(size, number(3))
+    assert isinstance(apply("sign", D), Apply)
 
 
 def test_substitution_carries_arithmetic_out() -> None:

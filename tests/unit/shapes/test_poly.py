@@ -12,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from presk.shapes.poly import DEPTH_LIMIT, Poly, SizeTooLarge, number, provably_at_most, variable
+from presk.shapes.poly import DEPTH_LIMIT, Poly, SizeTooLarge, maximum, minimum, number, provably_at_most, variable
 
 NAMES = ("a", "b", "n_2")
 A, B, N = (variable(name) for name in NAMES)
@@ -49,6 +49,10 @@ def combine(operator: str, left: Expression, right: Expression) -> Expression:
         case "/":
             assume(right.size != number(0))
             return Expression(left.size / right.size, lambda v: left.value(v) / right.value(v), text)
+        case "max":
+            return Expression(maximum(left.size, right.size), lambda v: max(left.value(v), right.value(v)), text)
+        case "min":
+            return Expression(minimum(left.size, right.size), lambda v: min(left.value(v), right.value(v)), text)
         case _:
             assume(right.size != number(0))
             return Expression(left.size // right.size, lambda v: Fraction(floor(left.value(v) / right.value(v))), text)
@@ -56,7 +60,9 @@ def combine(operator: str, left: Expression, right: Expression) -> Expression:
 
 LEAVES = st.one_of(st.integers(-3, 5).map(leaf_number), st.sampled_from(NAMES).map(leaf_variable))
 EXPRESSIONS = st.recursive(
-    LEAVES, lambda inner: st.builds(combine, st.sampled_from(["+", "-", "*", "/", "//"]), inner, inner), max_leaves=7
+    LEAVES,
+    lambda inner: st.builds(combine, st.sampled_from(["+", "-", "*", "/", "//", "max", "min"]), inner, inner),
+    max_leaves=7,
 )
 POLYNOMIALS = st.recursive(
     LEAVES, lambda inner: st.builds(combine, st.sampled_from(["+", "-", "*"]), inner, inner), max_leaves=8
@@ -91,7 +97,7 @@ def test_printed_size_reads_back(expression: Expression, values: Values) -> None
     text = str(expression.size)
     # Integers alone would divide as floats; every number is made a Fraction.
     padded = "".join(f"Fraction({part})" if part.isdigit() else part for part in _tokens(text))
-    assert eval(padded, {"Fraction": Fraction, **exact}) == wanted
+    assert eval(padded, {"Fraction": Fraction, "maximum": max, "minimum": min, **exact}) == wanted
 
 
 def _tokens(text: str) -> list[str]:
@@ -241,3 +247,34 @@ def test_nested_floors_end_in_a_diagnostic() -> None:
         repeated(lambda size: (size + B) // N, A, 2 * DEPTH_LIMIT)
     flat = repeated(lambda size: size // number(2), A, 2 * DEPTH_LIMIT)
     assert flat == A // number(2 ** (2 * DEPTH_LIMIT))
+
+
+def test_maxima_and_minima_are_decided_as_far_as_possible() -> None:
+    assert maximum(A, A + number(1)) == A + number(1)
+    assert minimum(A, number(0)) == number(0)
+    assert maximum(A, B) == maximum(B, A)
+    assert str(maximum(A, number(4))) == "maximum(4, a)"
+    assert maximum(A, number(1)) != A, "a size may be 0"
+    assert provably_at_most(minimum(A, B), A)
+    assert provably_at_most(A, maximum(A, B))
+    assert not provably_at_most(maximum(A, B), A)
+    assert not provably_at_most(A, minimum(A, B))
+    assert provably_at_most(minimum(A, B), maximum(A, N))
+
+
+@pytest.mark.parametrize(
+    "grow",
+    [
+        lambda size: maximum(minimum(size, B), N * size),
+        lambda size: size // number(2) + size // number(3),
+        lambda size: number(1) / (size + A) + number(1) / (size + B),
+    ],
+)
+def test_sizes_that_double_are_refused_in_no_time(grow: Callable[[Poly], Poly]) -> None:
+    def often() -> None:
+        size = A
+        for _ in range(10 * DEPTH_LIMIT):
+            size = grow(size)
+
+    with pytest.raises(SizeTooLarge):
+        often()

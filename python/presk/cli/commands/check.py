@@ -33,13 +33,14 @@ def command(file: str | None, docs: bool, primitives: bool, consts: dict[str, st
     if file is None:
         raise click.UsageError("Missing argument 'FILE'.")
     from presk.api.program import load
-    from presk.cli.output import print_json
 
     program = load(file, consts)
     if not quiet:
         for note in program.notes:
             click.echo(f"note: {note}", err=True)
     if as_json:
+        from presk.cli.output import print_json
+
         print_json(_as_data(program))
         return
     _list_entries(program, docs)

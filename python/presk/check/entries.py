@@ -1,0 +1,77 @@
+"""Entries by their names: `mse`, `Linear{3, 2}.apply`, `adamw.step[MiniGPT]`."""
+
+from __future__ import annotations
+
+from presk.check.expressions import method_of
+from presk.check.program import Checked
+from presk.check.scope import Declaration, File, open_library
+from presk.check.session import Session
+from presk.check.signature import is_real_tree
+from presk.check.typing import TypeScope, module_arguments, module_type, resolve
+from presk.check.values import FunctionValue
+from presk.shapes import types
+from presk.shapes.constants import Constant
+from presk.syntax import tree
+from presk.syntax.parser import parse_entry
+from presk.text.diagnostics import PreskError, did_you_mean, fail
+
+
+def find_entry(session: Session, checked: Checked, entry: str) -> FunctionValue:
+    """The function an entry's name means. Raises PreskError."""
+    written = parse_entry(entry)
+    file = checked.files.main
+    parts = list(written.parts)
+    if len(parts) > 1 and parts[0].name not in file.declarations:
+        library = open_library(checked.files, parts[0].name)
+        if library is not None:
+            inner_file, parts = library, parts[1:]
+            return _in_file(session, checked, file, inner_file, parts, written)
+    return _in_file(session, checked, file, file, parts, written)
+
+
+def _in_file(
+    session: Session,
+    checked: Checked,
+    names: File,
+    file: File,
+    parts: list[tree.EntryPart],
+    written: tree.Entry,
+) -> FunctionValue:
+    declaration = file.declarations.get(parts[0].name)
+    scope = TypeScope(session, names, {})
+    if declaration is not None and isinstance(declaration.node, tree.Function) and len(parts) == 1:
+        trees = tuple(resolve(scope, each) for each in written.trees)
+        expected = declaration.node.tree_variables
+        if len(trees) != len(expected):
+            wanted = f"{declaration.name}[{', '.join(expected)}]" if expected else declaration.name
+            message = f"`{declaration.name}` takes {len(expected)} trees in brackets, not {len(trees)}"
+            raise fail("E4002", message, written.span, f"write `{wanted}` with modules for the trees")
+        for tree_type in trees:
+            if not is_real_tree(tree_type):
+                message = f"{types.show(tree_type)} is no tree of reals"
+                raise fail("E4002", message, written.span, "a tree variable stands for parameters")
+        return FunctionValue(declaration, None, trees)
+    if declaration is not None and isinstance(declaration.node, tree.Module) and len(parts) == 2:
+        arguments = _arguments(scope, declaration, parts[0], written)
+        module = module_type(session, declaration, arguments, written.span)
+        method = method_of(declaration, module, parts[1].name)
+        if method is not None:
+            return method
+    known = [entry.name for entry in checked.entries()]
+    hint = did_you_mean(written.span.text, known) or (
+        f"its entries: {', '.join(known)}" if known else "it has no functions"
+    )
+    raise fail("E4002", f"the program has no entry `{written.span.text}`", written.span, hint)
+
+
+def _arguments(
+    scope: TypeScope, declaration: Declaration, part: tree.EntryPart, written: tree.Entry
+) -> tuple[Constant, ...]:
+    """A module's parameters as an entry's name gives them."""
+    try:
+        return module_arguments(scope, declaration, part.arguments, written.span)
+    except PreskError as error:
+        if error.code != "E2001":
+            raise
+        hint = f"an entry has numbers or constants there, such as `{part.name}{{3, 2}}`"
+        raise fail("E2001", error.diagnostics[0].message, error.span, hint) from None
