@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,13 @@ def test_the_report_states_outputs_and_sites(presk: Run, program: Path) -> None:
     assert "Linear{3, 2}.apply/%2" not in short
     assert "the inputs as stored" in presk("gap", program, *ENTRY, *ON, "--from-rounded").out
     assert "(midpoints)" in presk("gap", program, *ENTRY, *ON, "--no-certify", "--no-sites").out
+
+
+def test_the_page_shows_what_comes_out(presk: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    command, _, rest = (root / "docs" / "gaps.md").read_text("utf-8").partition("    presk gap ")[2].partition("\n\n")
+    shown = [line.removeprefix("    ") for line in rest[: rest.index("From Python")].rstrip().split("\n")]
+    monkeypatch.chdir(root)
+    assert presk("gap", *shlex.split(command)).out.rstrip().split("\n") == shown
 
 
 def test_the_certificate_is_the_same_printed_and_written(presk: Run, program: Path) -> None:
@@ -70,6 +78,16 @@ def test_inputs_and_weights_are_given_as_for_run(presk: Run, program: Path) -> N
     other = json.loads(presk("gap", program, "-e", "Linear{3, 2}.apply", *ON, "-i", "x=[[0, 0.5, 1]]", "--json").out)
     assert first["hashes"]["inputs"] == other["hashes"]["inputs"]
     assert first["outputs"][0]["elements"] == 2
+
+
+def test_a_parameter_may_be_named_as_an_option_is(presk: Run, program: Path) -> None:
+    program.write_text("fn f(seed: real, bits: real, sites: real[n: 2]) -> real { seed * bits + sum(sites) }")
+    given = ("-i", "seed=2", "-i", "bits=3", "-i", "sites=[1, 1]")
+    assert presk("run", program, *given, "--backend", "interp").out.split()[-1] == "8.0"
+    assert json.loads(presk("gap", program, *given, *ON, "--json").out)["outputs"][0]["absolute"]["worst"] == 0
+    answer = presk("run", program, *given[2:], "--backend", "interp")
+    assert answer.code == 2
+    assert "goes by its place: give those before it too" in answer.err
 
 
 @pytest.mark.parametrize(

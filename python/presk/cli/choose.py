@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import takewhile
 from typing import Any
 
 import click
@@ -49,3 +50,19 @@ def choose_settings(
         threads=execution["threads"],
         training=training,
     )
+
+
+OPTIONS_OF_A_CALL = {"seed", "step", "row_offset", "bits", "certify", "from_rounded", "sites", "progress"}
+"""What a call or a gap takes beside the entry's parameters."""
+
+
+def by_place(compiled: Compiled, values: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments by place as far as they go, the others by name: a parameter may be named as an option of a call is.
+
+    A usage error where one of that name can't go by its place.
+    """
+    first = list(takewhile(values.__contains__, compiled.parameters))
+    named = {name: each for name, each in values.items() if name not in first}
+    for name in OPTIONS_OF_A_CALL.intersection(named):
+        raise click.UsageError(f"the parameter `{name}` goes by its place: give those before it too")
+    return [values[name] for name in first], named

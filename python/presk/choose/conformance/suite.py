@@ -112,6 +112,8 @@ def _row(prepared: Prepared, realization: str, found: _Compared, always_eased: b
         found.absolute.size + found.decisions,
         found.different,
     )
+    if reason is not None and not reason.eased and math.isfinite(gap):
+        return replace(row, reason=reason.text, verdict=LISTED_BEYOND)
     if not math.isfinite(gap) or not found.absolute.size or (reason is None and not always_eased):
         return row
     terms = _terms(prepared)
@@ -122,7 +124,7 @@ def _row(prepared: Prepared, realization: str, found: _Compared, always_eased: b
     row = replace(row, condition=condition, eased=eased)
     if reason is None:
         return row
-    holds = not reason.eased or (eased <= band.epsilon and not found.different)
+    holds = eased <= band.epsilon and not found.different
     return replace(row, reason=reason.text, verdict=LISTED_BEYOND if holds else BEYOND)
 
 

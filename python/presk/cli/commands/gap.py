@@ -60,7 +60,7 @@ def command(
     """
     import json
 
-    from presk.cli.choose import choose_entry, choose_settings
+    from presk.cli.choose import by_place, choose_entry, choose_settings
     from presk.cli.guard import CheckFailedError
     from presk.cli.inputs import read_inputs, read_weights
     from presk.cli.progress import counting
@@ -72,10 +72,13 @@ def command(
     if weights is not None:
         given |= read_weights(compiled, weights, given)
     seed = execution["seed"]
-    values = compiled.synthesize(seed=seed, **given)
+    args, named = by_place(compiled, given)
+    values = compiled.synthesize(*args, **named, seed=seed)
+    args, named = by_place(compiled, values)
     with counting("sites", quiet) as progress:
         found = compiled.gap(
-            **values,
+            *args,
+            **named,
             certify=not no_certify,
             from_rounded=from_rounded,
             sites=not no_sites,

@@ -46,7 +46,7 @@ def command(
     their bound, masks mostly true. Sizes come of the inputs given and of --dim.
     """
     form = _form(out, shape, as_json)
-    from presk.cli.choose import choose_entry, choose_settings
+    from presk.cli.choose import by_place, choose_entry, choose_settings
     from presk.cli.inputs import read_inputs, read_weights
 
     chosen = choose_entry(file, entry, consts, quiet)
@@ -54,9 +54,11 @@ def command(
     given = read_inputs(inputs)
     if weights is not None:
         given |= read_weights(compiled, weights, given)
-    values = compiled.synthesize(seed=execution["seed"], **given)
-    result = compiled(**values, seed=execution["seed"])
-    _deliver(result, compiled.specialize(**values).result, compiled.settings.bits, form, out)
+    args, named = by_place(compiled, given)
+    values = compiled.synthesize(*args, **named, seed=execution["seed"])
+    args, named = by_place(compiled, values)
+    result = compiled(*args, **named, seed=execution["seed"])
+    _deliver(result, compiled.specialize(*args, **named).result, compiled.settings.bits, form, out)
 
 
 def _form(out: str | None, shape: str | None, as_json: bool) -> str:
