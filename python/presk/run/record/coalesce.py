@@ -286,12 +286,18 @@ def _choose(flat: _Flat, at: int, either: Either, regions: list[tuple[Element, i
         element, count = regions[new.buffer.number]
         if not (_is_whole(old, count, element, regions) or _whole_donated(old, count, inputs)):
             continue
-        if _swapped(flat, old.buffer) or not _dies(flat, old.buffer, at):
+        if _swapped(flat, old.buffer) or not _dies(flat, old.buffer, at) or _read_twice(way):
             continue
         flat.steps[at] = Either(way.launches, ())
         _place_at(flat, new.buffer, old, flat.uses.pop(new.buffer))
         flat.uses[new.buffer] = []
         return
+
+
+def _read_twice(way: Saved) -> bool:
+    """Whether a launch reads the overwritten buffer through another input too, at places that may be written before."""
+    name = way.overwritten.buffer
+    return any(sum(view.buffer == name for view in launch.inputs) > 1 for launch in way.launches)
 
 
 def _dies(flat: _Flat, name: Name, at: int) -> bool:

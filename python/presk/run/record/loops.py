@@ -243,7 +243,7 @@ def _map_leaf(
     recorder: Recorder, frame: Frame, let: Let, mapped: MapTrees, kind: Tensor, given: list[Handle]
 ) -> list[Handle]:
     """The body on one leaf; the results have the leaf's own type."""
-    flat: Shape = (Axis(None, number(volume(kind))),)
+    flat: Shape = (Axis(None, number(volume(kind))),) if kind.axes else ()
     function = _specialized(frame.function, let, mapped, flat)
     body = next(each for each in function.body.lets if each.number == let.number).value
     assert isinstance(body, MapTrees), "the map's own let"

@@ -178,3 +178,11 @@ def test_a_copy_stays_where_its_target_is_read_meanwhile() -> None:
     )
     placed, _, _ = straight(*steps, sizes=(4, 4))
     assert sum(isinstance(step, Copy) for step in placed) == 2
+
+
+def test_a_buffer_read_through_two_inputs_is_not_overwritten() -> None:
+    first = Launch(0, (view("h", 0),), (view("a", 0),), None, "4 4")
+    plain = Launch(1, (view("a", 0), view("a", 0, 1)), (view("a", 1),), None, "4 3 4")
+    either = Either((plain,), (Saved(view("a", 1), view("a", 0), (plain,)),))
+    placed, _, _ = straight(first, either, Copy(F32, 4, view("a", 1), view("o", 0)), sizes=(4, 4))
+    assert [step.outputs for step in placed if isinstance(step, Launch)] == [(view("a", 0),), (view("o", 0),)]

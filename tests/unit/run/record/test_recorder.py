@@ -181,3 +181,9 @@ def test_every_entry_of_the_examples_is_recorded(path: Path, realization: str) -
         schedule = record(bind(checked, entry.name, dims=dims), uniform(realization))
         assert print_schedule(schedule).startswith(f'schedule "{schedule.name}"')
         assert len(schedule.outputs) >= 1
+
+
+def test_a_scalar_leaf_of_a_map_stays_a_scalar() -> None:
+    text = "fn f(p: {w: real[3], a: real}) -> {w: real[3], a: real} { map(p = p) { p * 2 } }"
+    schedule = recorded(text, "f", "bf16")
+    assert [each.element.kind for each in schedule.outputs] == ["bf16", "f32"]
