@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import sys
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from html import escape
-from typing import Any
+from typing import Any, TypeVar
 
 from presk.api.program import Entry, find_entry
 from presk.api.signature import DataParameter, whole_number
-from presk.api.specialize import KEPT, CacheInfo, Settings, Specialization, Specializer, default_value
+from presk.api.specialize import KEPT, CacheInfo, Settings, Specialization, Specializer, default_value, shapes_of
 from presk.choose.contributions import Progress
 from presk.choose.gap import Gap, measure_gap
 from presk.core.nodes import Program as Core
@@ -191,27 +191,43 @@ class Bound:
         self._specializer = specializer
         self._leading = dict(leading)
         self._sizes = dict(sizes)
+        self._rest = [name for name in specializer.signature.names if name not in self._leading | self._sizes]
         self._executables: OrderedDict[Specialization, Executable] = OrderedDict()
+        self._by_shape: OrderedDict[Hashable, Executable] = OrderedDict()
 
     def __call__(self, /, *args: Any, seed: int = 0, step: int = 0, row_offset: int = 0, **named: Any) -> Any:
         """The entry's value on the remaining arguments; errors as for a call of the Compiled."""
         specializer = self._specializer
-        names = [name for name in specializer.signature.names if name not in self._leading | self._sizes]
-        rest, sizes, give = specializer.enter(names, args, named)
-        values = {**self._leading, **rest}
-        specializer.require(values)
-        made, fitted = specializer.specialize(values, {**self._sizes, **sizes})
-        executable = self._executables.get(made)
+        values, sizes, give = specializer.enter(self._rest, args, named)
+        key = shapes_of(values, sizes)
+        executable = self._by_shape.get(key)
         if executable is None:
-            executable = self._executables[made] = made.executable.bind(**self._leading)
-            while len(self._executables) > KEPT:
-                self._executables.popitem(last=False)
-        others = specializer.complete(fitted)[len(self._leading) :]
+            executable = _keep(self._by_shape, key, self._executable(values, sizes))
+        others = specializer.complete(values, bound=len(self._leading))
         result = executable(*others, seed=seed, step=step, row_offset=row_offset)
         return result if give is None else trees.map_leaves(result, give)
 
+    def _executable(self, values: Mapping[str, Any], sizes: Mapping[str, int]) -> Executable:
+        """What runs these values behind the bound ones, which it holds converted."""
+        together = {**self._leading, **values}
+        self._specializer.require(together)
+        made, _ = self._specializer.specialize(together, {**self._sizes, **sizes})
+        known = self._executables.get(made)
+        return known or _keep(self._executables, made, made.executable.bind(**self._leading))
+
     def __repr__(self) -> str:
         return f"<presk.Bound {self._specializer.entry.name} with {', '.join(self._leading)}>"
+
+
+Key = TypeVar("Key", bound=Hashable)
+
+
+def _keep(table: OrderedDict[Key, Executable], key: Key, executable: Executable) -> Executable:
+    """The executable kept under the key, the oldest going first."""
+    table[key] = executable
+    while len(table) > KEPT:
+        table.popitem(last=False)
+    return executable
 
 
 def compile(

@@ -14,7 +14,7 @@ from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
 from presk.api.arrays import Give, incoming
-from presk.api.matching import Matched, fit, match
+from presk.api.matching import Matched, match
 from presk.api.program import Entry
 from presk.api.signature import EntrySignature
 from presk.choose.contributions import Call
@@ -118,22 +118,24 @@ class Specializer:
         if missing:
             raise fail("E6034", f"`{self.entry.name}` lacks {', '.join(f'`{name}`' for name in missing)}")
 
-    def complete(self, values: Mapping[str, Any]) -> list[Any]:
-        """The values of all data parameters in order, defaults in the places of those that aren't given."""
+    def complete(self, values: Mapping[str, Any], bound: int = 0) -> list[Any]:
+        """The values of the data parameters behind the first `bound`, in order: given ones, defaults for others."""
         return [
             values[each.name] if each.name in values else default_value(each.default, self.settings.bits)
-            for each in self.signature.data
+            for each in self.signature.data[bound:]
         ]
 
     def specialize(self, values: Mapping[str, Any], sizes: Mapping[str, int]) -> tuple[Specialization, dict[str, Any]]:
-        """What runs these values, and the values as trees of exactly their types' fields. Raises PreskError."""
-        key = _shapes(values, sizes)
+        """What runs these values, and the values. Raises PreskError.
+
+        Values whose paths, shapes and element types are those of earlier ones fit as these did.
+        """
+        key = shapes_of(values, sizes)
         known = self._look_up(key)
         if known is not None:
-            kinds = {each.name: each.type for each in known.core.entry.parameters}
-            return known, {name: fit(name, kinds[name], value) for name, value in values.items()}
+            return known, dict(values)
         matched = self.match(values, sizes)
-        types = (matched.types, tuple(sorted(matched.dims.items())))
+        types = _Hashed((matched.types, tuple(sorted(matched.dims.items()))))
         with self._lock:
             _keep(self._by_shape, key, types, SHAPES_KEPT)
         return self._look_up(key) or self._prepare(types, self.bind(matched)), dict(matched.values)
@@ -205,10 +207,26 @@ def default_value(default: Constant | None, bits: int) -> Any:
     return ExactArray([ball_of_constant(default, DEFAULT_BITS * bits)], (), bits=DEFAULT_BITS * bits, certified=True)
 
 
-def _shapes(values: Mapping[str, Any], sizes: Mapping[str, int]) -> Hashable:
+class _Hashed:
+    """A value whose hash is taken once: types are deep, and looked up at each call."""
+
+    __slots__ = ("_hash", "value")
+
+    def __init__(self, value: Hashable) -> None:
+        self.value = value
+        self._hash = hash(value)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, _Hashed) and self.value == other.value)
+
+
+def shapes_of(values: Mapping[str, Any], sizes: Mapping[str, int]) -> Hashable:
     """What decides the specialization: names, paths, shapes and element types (None for exact numbers)."""
     leaves = tuple(
-        (path, leaf.shape, str(leaf.dtype) if hasattr(leaf, "dtype") else None)
+        (path, leaf.shape, getattr(leaf, "dtype", None))
         for name, value in values.items()
         for path, leaf in trees.leaves(value, (name,))
     )
