@@ -1,16 +1,15 @@
 //! NumPy arrays as a schedule's buffers: read in place where they can be, else copied or converted once.
 
-#![allow(unsafe_code, reason = "a call reads and writes arrays while the GIL is released")]
-
-use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, npyffi};
+use numpy::{PyArrayDescr, PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods};
 use presk_kernel::ir::Element;
-use presk_rt::error::{Error, ErrorKind};
-use presk_rt::execute::{Executable, Leaf, Profile, Settings};
+use presk_rt::error::ErrorKind;
+use presk_rt::execute::Leaf;
 use presk_rt::float_mode::FloatMode;
 use presk_rt::numbers::{Float, convert};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyTuple};
 
+use crate::buffers::{Bytes, is_writeable};
 use crate::schedule::raise;
 
 /// NumPy's functions and types that arrays are made with.
@@ -94,7 +93,7 @@ impl Numpy {
     }
 
     /// A copy in the machine's byte order, C-contiguous and aligned.
-    fn copy<'py>(&self, array: &Bound<'py, PyUntypedArray>) -> PyResult<Bound<'py, PyUntypedArray>> {
+    pub fn copy<'py>(&self, array: &Bound<'py, PyUntypedArray>) -> PyResult<Bound<'py, PyUntypedArray>> {
         let py = array.py();
         let native = array.dtype().call_method1("newbyteorder", ("=",))?;
         let options = [("order", "C".into_pyobject(py)?.into_any()), ("dtype", native)].into_py_dict(py)?;
@@ -114,40 +113,6 @@ fn misfit(leaf: &Leaf, what: &str) -> PyErr {
     raise(ErrorKind::Arguments(format!("`{}` was given {what}", leaf.path)).anywhere())
 }
 
-fn is_writeable(array: &Bound<'_, PyUntypedArray>) -> bool {
-    // SAFETY: the pointer is of a live array object, and the GIL is held.
-    unsafe { (*array.as_array_ptr()).fields.flags & npyffi::NPY_ARRAY_WRITEABLE != 0 }
-}
-
-/// The bytes of a C-contiguous array.
-struct Bytes {
-    start: *mut u8,
-    length: usize,
-}
-
-// SAFETY: whoever makes one keeps its array alive for as long, on whatever thread it is read.
-unsafe impl Send for Bytes {}
-
-impl Bytes {
-    fn of(array: &Bound<'_, PyUntypedArray>) -> Self {
-        // SAFETY: the pointer is of a live array object, and the GIL is held.
-        let start = unsafe { (*array.as_array_ptr()).fields.data.cast() };
-        Self { start, length: array.len() * array.dtype().itemsize() }
-    }
-
-    fn read(&self) -> &[u8] {
-        // SAFETY: a contiguous array has this many initialised bytes, and its owner is borrowed by the caller. Another
-        // thread that writes to them meanwhile spoils values and nothing else: they are numbers, whatever their bits.
-        unsafe { std::slice::from_raw_parts(self.start, self.length) }
-    }
-
-    #[expect(clippy::mut_from_ref, reason = "a new array is nobody else's")]
-    fn write(&self) -> &mut [u8] {
-        // SAFETY: as for `read`; only called on arrays made just now, whose bytes nobody else has.
-        unsafe { std::slice::from_raw_parts_mut(self.start, self.length) }
-    }
-}
-
 /// E6002 where an index isn't below its bound.
 fn check_indices(leaf: &Leaf, bound: u64, bytes: &[u8]) -> PyResult<()> {
     let values = bytes.as_chunks().0.iter().map(|&value| i64::from_ne_bytes(value));
@@ -160,64 +125,4 @@ fn check_indices(leaf: &Leaf, bound: u64, bytes: &[u8]) -> PyResult<()> {
     position.reverse();
     let message = format!("`{}` at {position:?} is {value}, and must be below {bound}", leaf.path);
     Err(raise(ErrorKind::Index(message).anywhere()))
-}
-
-/// First bytes of a call's arrays.
-struct Starts(Vec<*mut u8>);
-
-// SAFETY: the arrays are kept alive by the caller of `call`, on whatever thread that runs.
-unsafe impl Send for Starts {}
-
-impl Starts {
-    fn of(arrays: &[Bound<'_, PyUntypedArray>]) -> Self {
-        Self(arrays.iter().map(|array| Bytes::of(array).start).collect())
-    }
-
-    fn all(&self) -> &[*mut u8] {
-        &self.0
-    }
-}
-
-/// Runs a schedule on arrays that [`Numpy::take`] and [`Numpy::zeros`] have made of or for its leaves, without the GIL.
-/// A donated array that shares memory with another one is copied first, and comes back in `inputs`.
-pub fn call(
-    py: Python<'_>,
-    numpy: &Numpy,
-    executable: &Executable,
-    inputs: &mut [Bound<'_, PyUntypedArray>],
-    settings: Settings,
-    profile: Option<&mut Profile>,
-) -> PyResult<Vec<Py<PyUntypedArray>>> {
-    separate_donated(numpy, executable, inputs)?;
-    let outputs = executable
-        .outputs()
-        .iter()
-        .map(|leaf| leaf.shares.map_or_else(|| numpy.zeros(py, leaf), |input| Ok(inputs[input].clone())))
-        .collect::<PyResult<Vec<_>>>()?;
-    let (given, written) = (Starts::of(inputs), Starts::of(&outputs));
-    // SAFETY: `take` and `zeros` give C-contiguous, aligned arrays of the leaves' elements and shapes, which `inputs` and
-    // `outputs` keep alive. Indices are in arrays made just now and have been checked; outputs are new, and donated inputs
-    // share memory with no other array of the call.
-    let done: Result<(), Error> =
-        py.detach(move || unsafe { executable.call(given.all(), written.all(), settings, profile) });
-    done.map_err(raise)?;
-    Ok(outputs.into_iter().map(Bound::unbind).collect())
-}
-
-fn separate_donated(numpy: &Numpy, executable: &Executable, inputs: &mut [Bound<'_, PyUntypedArray>]) -> PyResult<()> {
-    for (number, _) in executable.inputs().iter().enumerate().filter(|(_, leaf)| leaf.donated) {
-        let range = |array: &Bound<'_, PyUntypedArray>| {
-            let bytes = Bytes::of(array);
-            bytes.start.addr()..bytes.start.addr() + bytes.length
-        };
-        let own = range(&inputs[number]);
-        let overlaps = inputs.iter().enumerate().any(|(other, array)| {
-            let found = range(array);
-            other != number && own.start < found.end && found.start < own.end
-        });
-        if overlaps {
-            inputs[number] = numpy.copy(&inputs[number])?;
-        }
-    }
-    Ok(())
 }

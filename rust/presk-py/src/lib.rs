@@ -8,6 +8,7 @@
 use pyo3::prelude::*;
 
 mod arrays;
+mod buffers;
 mod draw;
 mod elementary;
 mod kernel;

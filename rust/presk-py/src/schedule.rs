@@ -11,7 +11,8 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyIndexError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::arrays::{Numpy, call};
+use crate::arrays::Numpy;
+use crate::buffers::call;
 
 create_exception!(_native, ScheduleError, PyException, "A fault of a schedule: code, message, line, column.");
 
