@@ -50,6 +50,8 @@ def incoming(path: str, tree: object) -> Incoming:
     E6001 for a leaf that is no array.
     """
     given = list(trees.leaves(tree))
+    if given and all(type(leaf) is np.ndarray for _, leaf in given):
+        return Incoming(tree, True, None)
     arrays: list[Any] = [leaf for _, leaf in given if hasattr(leaf, "__dlpack__")]
     entered = iter([_leaf(".".join((path, *names)), leaf) for names, leaf in given])
     taken = trees.map_leaves(tree, lambda _: next(entered))
