@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from presk import draw
 from presk.check.calls import session_signature
+from presk.check.entries import find_entry
 from presk.check.initial import Fill, initializers
 from presk.check.program import Checked, load
-from presk.core.bind import BindSession, bind, find_entry
+from presk.core.bind import BindSession, bind
 from presk.core.nodes import Program
 from presk.draw import libm
 from presk.run import trees
