@@ -18,7 +18,7 @@ from presk.primitives.table import Attribute, Keyword, Misfit, Operand, Primitiv
 from presk.shapes import constants
 from presk.shapes.align import Misaligned
 from presk.shapes.poly import number as size_of
-from presk.shapes.types import BOOL, REAL, Axis, AxisOrRun, Run, Shape, Tensor, Type, show
+from presk.shapes.types import BOOL, REAL, Axis, AxisOrRun, Run, Shape, Tensor, Type, oversized, show
 from presk.syntax import tree
 from presk.text.diagnostics import Note, counted, did_you_mean, fail
 from presk.text.spans import Span
@@ -99,6 +99,9 @@ def apply_primitive(
         raise fail(error.code, error.message, _about(row, error, places) or span, error.hint) from None
     except Misaligned as error:
         raise fail("E3003", error.message, span, error.hint, _shape_notes(types, places)) from None
+    large = None if context.session.symbolic else oversized(result)
+    if large is not None:
+        raise static.too_large(large, span)
     handles = [_operand(context, value, target, span) for value, target in zip(values, targets, strict=True)]
     if name == "dropout":
         return _dropout(context, values, handles, result, draw, span)

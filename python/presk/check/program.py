@@ -181,7 +181,11 @@ def _check_declaration(session: CheckSession, declaration: Declaration) -> None:
             session.constant(declaration, span)
         case tree.TypeAlias(value=value):
             scope = TypeScope(session, declaration.file, {}, open=True)
-            found = resolve(scope, value)
+            try:
+                found = resolve(scope, value)
+            except PreskError as error:
+                session.alias_faults[declaration] = error
+                raise
             if not scope.dims and all(leaf.run is None for _, leaf in types.leaves(found)):
                 session.closed_aliases[declaration] = found
         case tree.Module(span=span):

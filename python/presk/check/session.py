@@ -52,6 +52,7 @@ class Session(ABC):
         self.open_modules: list[Declaration] = []
         self.open_aliases: list[Declaration] = []
         self.closed_aliases: dict[Declaration, Type] = {}
+        self.alias_faults: dict[Declaration, PreskError] = {}
         self.open_constants: list[Declaration] = []
         self.constants: dict[Declaration, Number] = {}
         self.signatures: dict[tuple[Declaration, ModuleOf | None], Signature] = {}

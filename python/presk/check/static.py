@@ -13,7 +13,8 @@ from presk.check.values import Number, Truth
 from presk.shapes import constants
 from presk.shapes.constants import ConstantTooLarge, ConstantUndefined, Rational
 from presk.shapes.poly import Poly, provably_at_most
-from presk.text.diagnostics import fail
+from presk.shapes.types import SIZE_LIMIT
+from presk.text.diagnostics import PreskError, fail
 from presk.text.spans import Span
 
 OPERATIONS = {"+": "add", "-": "sub", "*": "mul", "/": "div", "**": "pow"}
@@ -87,7 +88,14 @@ def as_size(number: Number, span: Span) -> Poly:
     if size.constant is not None and (size.whole is None or size.whole < 0):
         what = "is not a whole number" if size.whole is None else "is negative"
         raise fail("E4004", f"the size {size} {what}", span)
+    if size.whole is not None and size.whole >= SIZE_LIMIT:
+        raise too_large(size, span)
     return size
+
+
+def too_large(size: Poly, span: Span) -> PreskError:
+    """The diagnostic for a size or bound that reaches SIZE_LIMIT."""
+    return fail("E4005", f"the size {size} is too large", span, "sizes and bounds are below 2 ** 62")
 
 
 def size_number(size: Poly) -> Number:

@@ -319,6 +319,8 @@ def _named(scope: TypeScope, written: tree.NamedType) -> Type:
 def _abbreviation(scope: TypeScope, declaration: Declaration, value: tree.TypeExpr, written: tree.NamedType) -> Type:
     if written.arguments is not None:
         raise fail("E3002", f"the abbreviation `{declaration.name}` takes no parameters", written.span)
+    if declaration in scope.session.alias_faults:
+        raise scope.session.alias_faults[declaration]
     if declaration in scope.session.closed_aliases:
         return scope.session.closed_aliases[declaration]
     if declaration not in scope.abbreviations:

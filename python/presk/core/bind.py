@@ -14,6 +14,7 @@ from presk.check.entries import find_entry
 from presk.check.program import Checked
 from presk.check.session import Instance
 from presk.check.signature import RUN, Mismatch, Signature, Solver
+from presk.check.static import too_large
 from presk.check.typing import DIMENSION
 from presk.check.values import FunctionType, FunctionValue
 from presk.core.build import Builder
@@ -181,6 +182,8 @@ def _with_whole_sizes(each: Type, span: Span) -> Type:
             if size.whole is None or size.whole < 0:
                 what = "is not a whole number" if size.whole is None else "is negative"
                 raise fail("E4004", f"the size {size} of {types.show(tensor)} {what}", span)
+            if size.whole >= types.SIZE_LIMIT:
+                raise too_large(size, span)
     return each
 
 

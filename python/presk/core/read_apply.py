@@ -5,7 +5,7 @@ from __future__ import annotations
 from presk.core.attributes import DRAW, in_order
 from presk.core.names import is_call_path, is_function_name
 from presk.core.nodes import Apply, Injected, Literal, Operand, Ref
-from presk.core.read_types import SIZE_LIMIT, TypeReader
+from presk.core.read_types import TypeReader
 from presk.core.typing import operand_type
 from presk.primitives.all import TABLE
 from presk.primitives.axes import AxisSpec, resolve_axis
@@ -13,7 +13,7 @@ from presk.primitives.call import Given, normalize
 from presk.primitives.table import Keyword, Misfit, Primitive
 from presk.shapes import constants
 from presk.shapes.align import Misaligned
-from presk.shapes.types import Tensor, Type
+from presk.shapes.types import SIZE_LIMIT, Tensor, Type
 from presk.text import spans
 from presk.text.diagnostics import did_you_mean
 from presk.text.lexer import END

@@ -16,7 +16,7 @@ from presk.shapes import constants
 from presk.shapes.align import Misaligned, check_distinct
 from presk.shapes.constants import Constant, ConstantTooLarge, ConstantUndefined
 from presk.shapes.poly import Poly, number
-from presk.shapes.types import Axis, AxisOrRun, ModuleOf, RecordOf, Run, Tensor, TupleOf, Type, stack
+from presk.shapes.types import SIZE_LIMIT, Axis, AxisOrRun, ModuleOf, RecordOf, Run, Tensor, TupleOf, Type, stack
 from presk.text.cursor import Cursor, describe, shown
 from presk.text.diagnostics import did_you_mean
 from presk.text.lexer import Lexicon, Token, scan
@@ -24,9 +24,6 @@ from presk.text.spans import Source, Span
 
 DEPTH_LIMIT = 60
 """Brackets and bodies inside one another."""
-
-SIZE_LIMIT = 1 << 62
-"""Sizes, bounds and numbers of lets are smaller."""
 
 DIGITS_LIMIT = 4000
 """Digits of a written constant, and decimal places."""

@@ -15,10 +15,13 @@ from presk.shapes.constants import Constant
 from presk.shapes.poly import MARKS, Poly
 from presk.text.diagnostics import Diagnostic, PreskError
 
+SIZE_LIMIT = 1 << 62
+"""No size and no bound of an entry reaches this: offsets and indices are signed numbers of 64 bits."""
+
 LEAVES_LIMIT = 1 << 14
 """Leaves of one tree. No model comes near it, but `(a, a)` bound to `a` again doubles them every time."""
 
-DEPTH_LIMIT = 60
+DEPTH_LIMIT = 40
 """How deep trees nest: each pass over them takes two or three Python frames a level."""
 
 HIDDEN = "_"
@@ -205,6 +208,17 @@ def fields_of(tree: Type) -> tuple[tuple[str, Type], ...] | None:
             return None if fields is None else tuple((name, stack(each, count)) for name, each in fields)
         case Tensor() | TreeVariable():
             return None
+
+
+def oversized(tree: Type) -> Poly | None:
+    """A size or bound of a bound type that reaches SIZE_LIMIT, or None."""
+    for _, tensor in leaves(tree):
+        for axis in tensor.explicit:
+            if (axis.size.whole or 0) >= SIZE_LIMIT:
+                return axis.size
+        if tensor.bound is not None and (tensor.bound.whole or 0) >= SIZE_LIMIT:
+            return tensor.bound
+    return None
 
 
 def leaves(tree: Type, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Tensor]]:

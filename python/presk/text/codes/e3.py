@@ -77,7 +77,7 @@ CODES: dict[str, Code] = {
     ),
     "E3013": Code(
         "a tree that is too large",
-        "A tuple, a record or a module's tree has at most 16 384 leaves, in trees nested at most 60 deep. Layers of "
+        "A tuple, a record or a module's tree has at most 16 384 leaves, in trees nested at most 40 deep. Layers of "
         "one kind are stacked, `Block * L`, and count once.",
         "fn f(x: real) -> real {\n" + "  let x = (x, x)\n" * 15 + "  1\n}",
     ),

@@ -14,7 +14,7 @@ CODES: dict[str, Code] = {
         "An entry is a function with its parameters bound: `Linear{3, 2}.apply`, `mse`, `adamw.step[MiniGPT]`. A "
         "module without parameters needs no braces, and a function that takes a function can't be an entry. `presk "
         "check` lists a program's entries.",
-        "presk dump examples/tutorial/01_linear.psk --stage core --entry Linear.forward",
+        "presk dump examples/tutorial/01_linear.psk --stage core --entry 'Linear{3, 2}.forward'",
     ),
     "E4003": Code(
         "not a whole number",
@@ -29,9 +29,9 @@ CODES: dict[str, Code] = {
     ),
     "E4005": Code(
         "a number too large to keep exactly",
-        "Constants and sizes are exact until they are read. One whose exact form has thousands of digits, or a "
-        "size of more than a thousand terms, is refused. A power of a real number is not concerned: it is kept as "
-        "a power.",
+        "Constants and sizes are exact until they are read. One whose exact form has thousands of digits, or a size "
+        "of more than a thousand terms or of 2 ** 62 and more, is refused. A power of a real number is not concerned: "
+        "it is kept as a power.",
         "const A = 10 ** 3000",
     ),
     "E4006": Code(
