@@ -4,8 +4,10 @@
 
 Products of 1024³ at the best point of a sweep of plans, on one and two threads, beside NumPy and, with `--ceiling`,
 beside the unfused 128-bit row that a program like it prints (`PATH float` and `PATH double`); MiniGPT.apply with its
-parameters bound and passed; what a launch costs the host; and the first call in a fresh process. Medians. The machine
-may do other things meanwhile: ratios within a run say more than figures of two runs.
+parameters bound and passed; what a launch costs the host; and the first call in a fresh process. Each figure is a
+median, and the best sample stands behind it: on a machine that does other things meanwhile, which the load at the top
+tells, samples shorter than a time slice show in the best what the code takes, and the median what it shares. Ratios
+within a run say more than figures of two runs.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +39,7 @@ STEPS = "fn steps(x: real[n]) -> real[n] { fold x = x over i in 0..R { x * 0.5 +
 """A launch each round, and nothing else."""
 
 SPLIT_SIZE = 8192
-ROUNDS = 4000
+ROUNDS = 1000
 
 TILES = {"f32": [(4, 8), (2, 16), (4, 16), (4, 4)], "f64": [(4, 4), (2, 8), (4, 8), (2, 4)]}
 BLOCKS: list[tuple[int | None, str]] = [(None, "IJ"), (None, "JI"), (128, "KJI"), (128, "JKI"), (32, "KJI")]
@@ -57,8 +59,23 @@ print(time.perf_counter() - begin)
 """
 
 
-def seconds(run: Callable[[], object], samples: int = 7, least: float = 0.02) -> float:
-    """The median time of a call over samples that last at least so long."""
+class Time(NamedTuple):
+    """Seconds of a call: over samples, the median and the best."""
+
+    median: float
+    best: float
+
+    def shown(self, scale: float, unit: str) -> str:
+        """Both, in a unit."""
+        return f"{self.median * scale:.3f} {unit} (best {self.best * scale:.3f})"
+
+    def rate(self) -> str:
+        """Both as GFLOP/s of a product."""
+        return f"{FLOPS / self.median / 1e9:.1f} GFLOP/s (best {FLOPS / self.best / 1e9:.1f})"
+
+
+def seconds(run: Callable[[], object], samples: int = 9, least: float = 0.002) -> Time:
+    """The time of a call over samples that last at least so long."""
     run()
     begin = time.perf_counter()
     run()
@@ -69,12 +86,12 @@ def seconds(run: Callable[[], object], samples: int = 7, least: float = 0.02) ->
         for _ in range(calls):
             run()
         times.append((time.perf_counter() - begin) / calls)
-    return statistics.median(times)
+    return Time(statistics.median(times), min(times))
 
 
 def tell(what: str, found: str, wanted: str = "") -> None:
     """One line of the report."""
-    print(f"{what:<52} {found:>18}" + (f"   (wanted {wanted})" if wanted else ""), flush=True)
+    print(f"{what:<50} {found:>34}" + (f"   wanted {wanted}" if wanted else ""), flush=True)
 
 
 def product(kind: str, layout: dict[str, Any], threads: int) -> presk.Compiled:
@@ -114,21 +131,22 @@ def products(kind: str, path: str | None, quick: bool) -> None:
     times: list[tuple[float, dict[str, Any]]] = []
     for each in tried:
         f = product(kind, each, 1)
-        times.append((seconds(lambda f=f: f(a, b), samples=1 if quick else 3), each))
+        times.append((seconds(lambda f=f: f(a, b), samples=3).best, each))
     times.sort(key=lambda each: each[0])
     best = times[0][1]
     shown = ", ".join(f"{name} {value}" for name, value in best.items() if name not in ("form", "split", "lanes"))
-    print(f"{kind} {SIZE}³: best of {len(tried)} points: {shown}; slowest {FLOPS / times[-1][0] / 1e9:.1f} GFLOP/s")
+    print(f"{kind} {SIZE}³: best of {len(tried)} points: {shown}; the slowest {FLOPS / times[-1][0] / 1e9:.1f} GFLOP/s")
     one, two = product(kind, best, 1), product(kind, best | {"split": {"depth": 0}}, 2)
     above = ceiling(path, kind)
-    alone = seconds(lambda: one(a, b))
-    tell(f"  {kind}, one thread", f"{FLOPS / alone / 1e9:.1f} GFLOP/s")
+    alone, shared = seconds(lambda: one(a, b)), seconds(lambda: two(a, b))
+    tell(f"  {kind}, one thread", alone.rate())
     if above is not None:
-        tell("  beside the 128-bit unfused row", f"{FLOPS / alone / 1e9 / above:.2f} of {above:.1f}", "at least 0.90")
-    shared = seconds(lambda: two(a, b))
-    tell(f"  {kind}, two threads", f"{FLOPS / shared / 1e9:.1f} GFLOP/s")
-    tell("  two threads over one", f"{alone / shared:.2f}×", "at least 1.80×")
-    tell("  NumPy, as many threads as it takes", f"{FLOPS / seconds(lambda: a @ b) / 1e9:.1f} GFLOP/s")
+        part = f"{FLOPS / alone.best / 1e9 / above:.2f} of {above:.1f}, best by best"
+        tell("  beside the 128-bit unfused row", part, "at least 0.90")
+    tell(f"  {kind}, two threads", shared.rate())
+    ratio = f"{alone.median / shared.median:.2f}× (best {alone.best / shared.best:.2f})"
+    tell("  two threads over one", ratio, "at least 1.80×")
+    tell("  NumPy, as many threads as it takes", seconds(lambda: a @ b).rate())
 
 
 def minigpt() -> None:
@@ -138,33 +156,33 @@ def minigpt() -> None:
     params = f.init(seed=0)
     tokens = np.arange(16).reshape(2, 8) % 64
     bound = f.bind(params)
-    tell("MiniGPT.apply tiny, f32, parameters bound", f"{seconds(lambda: bound(tokens)) * 1e3:.3f} ms", "≤ 0.15 ms")
-    tell(
-        "MiniGPT.apply tiny, f32, parameters passed", f"{seconds(lambda: f(params, tokens)) * 1e3:.3f} ms", "≤ 0.25 ms"
-    )
+    fixed, passed = (seconds(run, samples=101) for run in (lambda: bound(tokens), lambda: f(params, tokens)))
+    tell("MiniGPT.apply tiny, f32, parameters bound", fixed.shown(1e3, "ms"), "≤ 0.15 ms")
+    tell("MiniGPT.apply tiny, f32, parameters passed", passed.shown(1e3, "ms"), "≤ 0.25 ms")
 
 
-def per_round(size: int, split: object, threads: int) -> float:
-    """Seconds of one round of a loop that launches one kernel over so many elements, divided as `split` says."""
-    times: list[float] = []
+def per_round(size: int, split: object, threads: int) -> Time:
+    """The time of one round of a loop that launches one kernel over so many elements, divided as `split` says."""
+    times: list[Time] = []
     for rounds in (1, ROUNDS + 1):
         entry = presk.loads(STEPS.replace("R", str(rounds)))["steps"]
         core = presk.compile(entry, backend="interp", dims={"n": size}).core()
         plan = presk.Plan("default", {site.key: {"split": split} for site in sites(core)})
         f = presk.compile(entry, realize="f32", backend="native", plan=plan, threads=threads)
         x = np.ones(size, dtype=np.float32)
-        times.append(seconds(lambda f=f, x=x: f(x), least=0.01))
-    return (times[1] - times[0]) / ROUNDS
+        times.append(seconds(lambda f=f, x=x: f(x), samples=51))
+    one, all_ = times
+    return Time((all_.median - one.median) / ROUNDS, (all_.best - one.best) / ROUNDS)
 
 
 def launches() -> None:
     """What the host adds to a kernel."""
     small = per_round(1, "none", 1)
-    tell("a launch, host side, with a kernel of one element", f"{small * 1e6:.3f} µs", "≤ 0.5 µs")
+    tell("a launch, host side, with a kernel of one element", small.shown(1e6, "µs"), "≤ 0.5 µs")
     whole = per_round(SPLIT_SIZE // 2, "none", 1)
     divided = per_round(SPLIT_SIZE, {"depth": 0, "workers": 2}, 2)
-    beyond = (divided - whole) * 1e6
-    tell("a launch over two threads, beyond its piece", f"{beyond:.3f} µs", "≤ 1 µs")
+    beyond = Time(divided.median - whole.median, divided.best - whole.best)
+    tell("a launch over two threads, beyond its piece", beyond.shown(1e6, "µs"), "≤ 1 µs")
 
 
 def first_call() -> None:
@@ -173,9 +191,10 @@ def first_call() -> None:
     environment = {**os.environ, "PRESK_THREADS": "2"}
     times = [
         float(subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, env=environment).stdout)
-        for _ in range(3)
+        for _ in range(5)
     ]
-    tell("first call of MiniGPT.apply in a fresh process", f"{statistics.median(times):.3f} s", "≤ 0.25 s")
+    found = Time(statistics.median(times), min(times))
+    tell("first call of MiniGPT.apply in a fresh process", found.shown(1, "s"), "≤ 0.25 s")
 
 
 def main(given: Sequence[str]) -> None:
@@ -184,6 +203,7 @@ def main(given: Sequence[str]) -> None:
     parser.add_argument("--ceiling", help="a program that prints what a core can do in strict order")
     parser.add_argument("--quick", action="store_true", help="a few points and one sample of each")
     options = parser.parse_args(given)
+    print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     minigpt()
     launches()
     first_call()

@@ -8,7 +8,7 @@ CODES: dict[str, Code] = {
         "The backend is one presk is designed to have, and this version doesn't have it. Nothing runs in its place: a "
         "call that asks for a backend gets that one or this error. Without `--backend` the fastest backend there is "
         "runs, and a note on stderr names it.",
-        "presk run examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --backend native",
+        "presk run examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --backend llvm",
     ),
     "E9002": Code(
         "an unknown backend",
