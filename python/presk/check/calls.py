@@ -54,20 +54,28 @@ def call_function(
     instance = prepared.instance
     if context.in_map and not context.session.symbolic:
         return elaborate(context.session, instance, context.emitter, [each.handle for each in prepared.arguments], True)
-    path = _path(context, function, leading)
+    path = _path(context, function, leading, span)
     name, result = context.session.instantiate(instance, span)
     result = restore_names(result, prepared.original)
     handles = [argument.handle for argument in prepared.arguments]
     return Data(result, context.emitter.call(name, handles, path, result, span), origin_of(result))
 
 
-def _path(context: Context, function: FunctionValue, leading: Data | None) -> str:
-    """What the call adds to a draw's path; a second call of the same path in one function gets `~1`, and so on."""
+def _path(context: Context, function: FunctionValue, leading: Data | None, span: Span) -> str:
+    """What the call adds to a draw's path. No two calls of a function add the same."""
     name = function.declaration.name
     path = f"{leading.origin}.{name}" if leading is not None and leading.origin else name
-    count = context.counters.calls.get(path, 0)
-    context.counters.calls[path] = count + 1
-    return f"{path}~{count}" if count else path
+    node, paths = context.counters.function, context.session.paths
+    if context.session.symbolic:
+        paths.note(node, span, path)
+        return path
+    number = paths.number(node, span)
+    numbered = f"{path}~{number}" if number else path
+    while numbered in context.counters.paths:
+        number += 1
+        numbered = f"{path}~{number}"
+    context.counters.paths.add(numbered)
+    return numbered
 
 
 def prepare(
@@ -293,7 +301,7 @@ def _check_function(
             message = f"{what} is {show_function(value.signature)}, not {show_function(wanted)}"
             raise fail("E3001", message, span)
         return
-    inner = replace(context.inner(), emitter=context.emitter)
+    inner = replace(context.inner(), counters=Counters(context.counters.function))
     stand_ins = {f"{index}": Data(each, None, origin_of(each)) for index, each in enumerate(wanted.parameters)}
     inner.values.update(stand_ins)
     arguments = tuple(tree.Argument(span, None, tree.Name(span, index)) for index in stand_ins)
@@ -303,6 +311,7 @@ def _check_function(
 
 def call_abstract(context: Context, function: Abstract, arguments: tuple[tree.Argument, ...], span: Span) -> Data:
     """A call of a parameter of function type, while a program is checked."""
+    context.session.paths.note(context.counters.function, span, function.name)
     wanted = function.signature.parameters
     if len(arguments) != len(wanted) or any(argument.name is not None for argument in arguments):
         raise fail("E3002", f"`{function.name}` takes {counted(len(wanted), 'argument')} by position", span)

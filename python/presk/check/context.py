@@ -48,10 +48,10 @@ def rule(kind: type[Node]) -> Function[[Function[[Context, Node], Value]], Funct
 
 @dataclass
 class Counters:
-    """What is kept through a whole function: calls by the path they add to a draw's, draws, and what doesn't check."""
+    """What is kept through a whole function: the paths of calls, draws, and what doesn't check."""
 
     function: tree.Function
-    calls: dict[str, int] = field(default_factory=dict[str, int])
+    paths: set[str] = field(default_factory=set[str])
     faults: list[Diagnostic] = field(default_factory=list[Diagnostic])
 
     @cached_property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from presk.check.expressions import method_of
-from presk.check.program import Checked
+from presk.check.program import Checked, check_opened
 from presk.check.scope import Declaration, File, open_library
 from presk.check.session import Session
 from presk.check.signature import is_real_tree
@@ -23,7 +23,9 @@ def find_entry(session: Session, checked: Checked, entry: str) -> FunctionValue:
     file = checked.files.main
     parts = list(written.parts)
     if len(parts) > 1 and parts[0].name not in file.declarations:
+        known = len(checked.files.all)
         library = open_library(checked.files, parts[0].name)
+        check_opened(checked, checked.files.all[known:])
         if library is not None:
             inner_file, parts = library, parts[1:]
             return _in_file(session, checked, file, inner_file, parts, written)

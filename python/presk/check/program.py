@@ -157,6 +157,16 @@ def _check_overrides(checked: Checked) -> Iterator[Diagnostic]:
         yield from error.diagnostics
 
 
+def check_opened(checked: Checked, files: list[File]) -> None:
+    """Checks files that were read into the program later. Raises PreskError."""
+    if not files:
+        return
+    session, before = checked.session, len(checked.session.found)
+    found = [*_check_files(session, files), *session.found[before:], *session.graph.cycles()]
+    if found:
+        raise PreskError(_ordered(checked.files, found))
+
+
 def _check_files(session: CheckSession, files: list[File]) -> Iterator[Diagnostic]:
     for file in files:
         for declaration in file.declarations.values():

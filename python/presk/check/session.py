@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 
 from presk.check.nesting import Nesting
+from presk.check.paths import CallPaths
 from presk.check.scope import Declaration, Files
 from presk.check.signature import Signature
 from presk.check.values import Abstract, FunctionValue, Number
@@ -46,6 +47,7 @@ class Session(ABC):
     def __init__(self, files: Files, nesting: Nesting | None = None) -> None:
         self.files = files
         self.nesting = nesting or Nesting()
+        self.paths = CallPaths()
         self.modules: dict[tuple[Declaration, tuple[object, ...]], ModuleOf] = {}
         self.module_faults: dict[tuple[Declaration, tuple[object, ...]], PreskError] = {}
         self.declarations: dict[str, Declaration] = {}

@@ -61,6 +61,7 @@ class BindSession(BoundConstants):
     def __init__(self, checked: Checked, training: bool) -> None:
         super().__init__(checked.files, checked.overrides)
         self.training = training
+        self.paths = checked.session.paths
         self.functions: list[Function] = []
         self.made: dict[Instance, tuple[str, Type]] = {}
         self.names: dict[str, Instance] = {}
