@@ -88,7 +88,7 @@ def test_quantised_parameters(examples: Path, of: dict[str, Any], kind: str) -> 
     f = presk.compile(entry, backend="interp", dims={"batch": 2})
     values = f.synthesize(seed=2)
     program = f.core(**values)
-    realization = presk.Realization(kind, quant={"self.blocks.ff.up.w": of, "self.blocks.att.qkv.w": of})
+    realization = presk.Realization(kind, quant={"blocks.ff.up.w": of, "blocks.att.qkv.w": of})
     assert_same_bits(program, [values[name] for name in f.parameters], realization)
 
 
@@ -310,10 +310,7 @@ def test_a_kernel_too_large_to_compile_is_a_diagnostic() -> None:
 
 
 @pytest.mark.slow
-def test_a_program_with_such_a_kernel_is_the_same_diagnostic() -> None:
-    lines = "\n".join(f"  let x = x * {at % 7}.5 + y" for at in range(4000))
+def test_a_nest_of_thousands_of_operations() -> None:
+    lines = "\n".join(f"  let x = x * 0.{at % 7} + y" for at in range(4000))
     program = core(f"fn f(x: real[n], y: real[n]) -> real[n] {{\n{lines}\n  x\n}}", "f", n=4)
-    with pytest.raises(presk.PreskError) as caught:
-        native(program, "f32")
-    assert caught.value.diagnostics[0].code == "E9218"
-    assert np.isfinite(kernel(program, "f64")(*(1e-3 * each for each in values_of(program)))).any()
+    assert_same_bits(program, values_of(program), "f32")
