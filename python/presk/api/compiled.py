@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from presk.api.program import Entry, find_entry
 from presk.api.signature import DataParameter, whole_number
 from presk.api.specialize import KEPT, CacheInfo, Settings, Specialization, Specializer, default_value, shapes_of
-from presk.choose.contributions import Progress
+from presk.choose.contributions import Progress, observe
 from presk.choose.gap import Gap, measure_gap
 from presk.core.nodes import Program as Core
 from presk.realization.model import Plan, Realization, read_plan, read_realization
@@ -153,6 +153,25 @@ class Compiled:
             program_hash=self.entry.program.hash,
             progress=progress,
         )
+
+    def trace(
+        self, /, *args: Any, seed: int = 0, step: int = 0, row_offset: int = 0, **named: Any
+    ) -> dict[str, list[Any]]:
+        """What every site holds in a call with these arguments, on this backend: `{"f/%3": [array, …]}`.
+
+        A site is evaluated once for each call of its function and each round of the loops around it; its values stand
+        in that order, a tuple's as tuples. Sites are in the order of their first evaluation. The bits are those of the
+        call itself. Errors as for a call; the reference also refuses a site that isn't defined (E6003).
+        """
+        specializer = self._specializer
+        values, sizes, _ = specializer.enter(self.parameters, args, named)
+        specializer.require(values)
+        made, fitted = specializer.specialize(values, sizes)
+        draws = {"seed": seed, "step": step, "row_offset": row_offset}
+        found: dict[str, list[Any]] = {}
+        for site, value in observe(specializer.backend, specializer.call(made, fitted, draws))[1]:
+            found.setdefault(site.key, []).append(value)
+        return found
 
     def cache_info(self) -> CacheInfo:
         """Hits, misses and number of the specializations kept."""

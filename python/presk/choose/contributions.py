@@ -34,6 +34,7 @@ from presk.exact.values import ExactArray
 from presk.realization.model import Plan, Realization
 from presk.run import trees
 from presk.run.backend import Backend, Entry
+from presk.run.bits import first_difference
 from presk.text.diagnostics import InternalError, PreskError
 
 UNDEFINED = {"E6003", "E6004"}
@@ -127,15 +128,23 @@ class _Error:
 
 
 def contributions(
-    backend: Backend, call: Call, bits: int, *, from_rounded: bool = False, progress: Progress | None = None
+    backend: Backend,
+    call: Call,
+    machine: Any,
+    bits: int,
+    *,
+    from_rounded: bool = False,
+    progress: Progress | None = None,
 ) -> Contributions:
-    """The parts that inputs and sites have in the gap of a call.
+    """The parts that inputs and sites have in the gap of a call, whose result on the backend is `machine`.
 
     Raises PreskError: E6003 where the machine's values lead out of the reals, and whatever the backend refuses.
     """
     program = call.entry.program
     stored = rounded(call.realization, program, call.values)
-    result, seen = _observed(backend, call)
+    result, seen = observe(backend, call)
+    if first_difference(_arrays(machine), _arrays(result)) is not None:
+        raise InternalError(f"looking into `{call.entry.name}` has changed its bits on `{backend.name}`")
     errors = _own_errors(call, stored, bits, seen)
     to_do = [error for error in errors.values() if error.any]
     tell = progress or _silent
@@ -157,12 +166,16 @@ def contributions(
     return Contributions(None if of_inputs is None else _largest(of_inputs), tuple(sites), _largest(gap), rest)
 
 
+def _arrays(result: Any) -> dict[str, Any]:
+    return {".".join(path): leaf for path, leaf in trees.leaves(result)}
+
+
 def _silent(_done: int, _whole: int) -> None:
     return
 
 
-def _observed(backend: Backend, call: Call) -> tuple[Any, Iterator[tuple[Site, Any]]]:
-    """The machine's result, and the values of its sites in the order of evaluation."""
+def observe(backend: Backend, call: Call) -> tuple[Any, Iterator[tuple[Site, Any]]]:
+    """A backend's result, and the values of its sites in the order of evaluation: arrays, or tuples of them."""
     looked_into = traced(call.entry.program)
     executable = backend.prepare(
         Entry(call.entry.name, looked_into.program),

@@ -135,6 +135,9 @@ def measure_gap(
     read = rounded(call.realization, program, call.values) if from_rounded else call.values
     reference = Interp(bits, certify).prepare(call.entry, call.realization, training=call.training)
     exact = reference(*read, **draws)
+    parts = None
+    if sites:
+        parts = contributions(backend, call, machine, bits, from_rounded=from_rounded, progress=progress)
     return Gap(
         call.entry.name,
         backend.name,
@@ -146,7 +149,7 @@ def measure_gap(
         call.step,
         call.row_offset,
         measure(program.entry.result, exact, machine),
-        contributions(backend, call, bits, from_rounded=from_rounded, progress=progress) if sites else None,
+        parts,
         Hashes(
             program_hash,
             core_hash(program),

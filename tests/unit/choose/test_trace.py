@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.unit.choose.rounding import Faulty
+from tests.unit.choose.running import compiled
 from tests.unit.core.generate import arguments_of, random_program
 
+import presk
 from presk.check.program import load, loads
 from presk.choose.trace import observations, traced
 from presk.core.bind import bind
@@ -21,7 +24,7 @@ from presk.exact.evaluate import evaluate
 from presk.exact.rules.task import points
 from presk.exact.values import ExactArray
 from presk.run.synthesis import synthesize
-from presk.text.diagnostics import PreskError
+from presk.text.diagnostics import InternalError, PreskError
 
 EXAMPLES = Path(__file__).resolve().parents[3] / "examples"
 BITS = 64
@@ -132,3 +135,48 @@ def test_generated_programs() -> None:
         if defined(looked_into.program, values):
             whole += hold(program, values) > 0
     assert whole > 40
+
+
+@pytest.mark.parametrize("backend", ["kernel", "native"])
+@pytest.mark.parametrize("kind", ["f32", "bf16"])
+@pytest.mark.parametrize(
+    ("path", "entry", "dims"),
+    [
+        ("minigpt/minigpt.psk", "MiniGPT.next_token", {"batch": 2}),
+        ("lstm/lstm.psk", "loss", {"batch": 2, "T": 3}),
+        ("cnn/cnn.psk", "loss", {"batch": 1}),
+    ],
+)
+def test_being_looked_into_changes_no_bit(
+    backend: str, kind: str, path: str, entry: str, dims: Mapping[str, int]
+) -> None:
+    f = presk.compile(presk.load(EXAMPLES / path)[entry], backend=backend, realize=kind, dims=dims)
+    found = f.gap(**f.synthesize(), sites=True, bits=64)
+    assert found.contributions is not None, "an error is raised where the bits are others"
+    assert len(found.contributions.sites) > 5
+
+
+def test_a_machine_that_is_changed_by_being_looked_into_is_found_out() -> None:
+    calls: list[int] = []
+
+    def change(array: Any) -> Any:
+        calls.append(1)
+        return array + len(calls)
+
+    f = compiled("fn f(x: real[n]) -> real[n] { x * 2 }", backend=Faulty(change))
+    with pytest.raises(InternalError, match="changed its bits"):
+        f.gap(np.ones(2), sites=True)
+
+
+@pytest.mark.parametrize("backend", ["interp", "kernel"])
+def test_a_trace_has_the_values_of_every_evaluation(backend: str) -> None:
+    text = """
+    fn double(x: real[n]) -> real[n] { 2 * x }
+    fn f(x: real[n: 2]) -> real { fold s = 1 over i in 0..3 { s * sum(double(x)) } }
+    """
+    f = presk.compile(presk.loads(text)["f"], backend=backend, realize="f64")
+    found = f.trace(np.array([1.0, 2.0]))
+    assert [len(values) for values in found.values()] == [3, 3]
+    doubled, products = found.values()
+    assert [np.asarray(value).tolist() for value in doubled] == [[2, 4]] * 3
+    assert [float(value) for value in products] == [6, 36, 216]

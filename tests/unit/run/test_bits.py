@@ -87,3 +87,11 @@ def test_what_cannot_be_compared_differs(left: dict, right: dict, what: str) -> 
     found = first_difference(left, right)
     assert found is not None
     assert what in found.what
+
+
+def test_bfloat16_has_a_hash_of_its_two_bytes() -> None:
+    array = np.array([[1.0, -2.0]], ml_dtypes.bfloat16)
+    head = b"a\0bfloat16\x001,2\0"
+    text = b"presk-bits-1\0" + len(head).to_bytes(4, "little") + head + b"\x80\x3f\x00\xc0"
+    assert hash_arrays({"a": array}) == f"sha256:{hashlib.sha256(text).hexdigest()}"
+    assert hash_arrays({"a": array[0, 0]}) != hash_arrays({"a": array})
