@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from presk.api.signature import EntrySignature, dimension, sizes_of
-from presk.check.signature import RUN, Mismatch, Solver
+from presk.check.signature import RUN
+from presk.check.solver import Mismatch, Solver
 from presk.check.typing import DIMENSION
 from presk.core.bind import ENTRY_RUN
 from presk.run import trees

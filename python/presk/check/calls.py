@@ -9,7 +9,8 @@ from presk.check import static
 from presk.check.context import Context, Counters, as_data, coerce, origin_of
 from presk.check.emit import Emitter, Handle
 from presk.check.session import Instance, Session
-from presk.check.signature import RUN, Mismatch, Parameter, Signature, Solver, Subject, signature_of
+from presk.check.signature import RUN, Parameter, Signature, signature_of
+from presk.check.solver import Mismatch, Solver, Subject
 from presk.check.typing import DIMENSION, TypeScope, module_numbers, number
 from presk.check.values import (
     Abstract,

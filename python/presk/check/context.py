@@ -19,7 +19,7 @@ from presk.check.emit import Emitter, Handle
 from presk.check.nesting import NESTING_LIMIT
 from presk.check.scope import File
 from presk.check.session import Session
-from presk.check.signature import meet
+from presk.check.solver import meet
 from presk.check.typing import TypeScope
 from presk.check.values import Data, Fields, Items, Number, Truth, Value, describe, type_of
 from presk.primitives.table import Misfit

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from presk.check.expressions import method_of
+from presk.check.names import method_of
 from presk.check.program import Checked, check_opened
 from presk.check.scope import Declaration, File, open_library
 from presk.check.session import Session
-from presk.check.signature import is_real_tree
+from presk.check.solver import is_real_tree
 from presk.check.typing import TypeScope, module_arguments, module_type, resolve
 from presk.check.values import FunctionValue
 from presk.shapes import types

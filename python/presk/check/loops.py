@@ -8,7 +8,7 @@ from presk.check import static
 from presk.check.context import Context, as_data, coerce, located, origin_of, rule
 from presk.check.emit import LoopSource
 from presk.check.expressions import bind_pattern
-from presk.check.signature import names_kept, same_tree
+from presk.check.solver import names_kept, same_tree
 from presk.check.values import Data, Items, Number, Value, describe
 from presk.primitives.axes import resolve_axis
 from presk.shapes import types

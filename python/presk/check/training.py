@@ -16,7 +16,8 @@ from presk.check.calls import session_signature
 from presk.check.checking import CheckSession
 from presk.check.recipes import Recipe, in_range, read_data, read_rate, split_call, string_list
 from presk.check.scope import File, open_library
-from presk.check.signature import Mismatch, Signature, Solver
+from presk.check.signature import Signature
+from presk.check.solver import Mismatch, Solver
 from presk.check.typing import TypeScope, find, number, resolve
 from presk.check.values import FunctionType, FunctionValue
 from presk.shapes import types

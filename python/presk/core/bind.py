@@ -13,7 +13,8 @@ from presk.check.calls import elaborate, hide_names, session_signature
 from presk.check.entries import find_entry
 from presk.check.program import Checked
 from presk.check.session import Instance
-from presk.check.signature import RUN, Mismatch, Signature, Solver
+from presk.check.signature import RUN, Signature
+from presk.check.solver import Mismatch, Solver
 from presk.check.static import too_large
 from presk.check.typing import DIMENSION
 from presk.check.values import FunctionType, FunctionValue
