@@ -10,9 +10,10 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import TextIOWrapper
-from typing import TYPE_CHECKING
+from threading import Thread
+from typing import TYPE_CHECKING, TypeVar
 
 import click
 
@@ -24,6 +25,12 @@ FAILED, INTERRUPTED = 1, 130
 
 COMPLETION_VARIABLE = "_PRESK_COMPLETE"
 """What a shell sets to ask for completions; the name is click's for a program called presk."""
+
+
+WAIT = 0.05
+"""Seconds between looks at whether a call was interrupted."""
+
+Result = TypeVar("Result")
 
 
 class CheckFailedError(Exception):
@@ -47,6 +54,28 @@ def run(arguments: Sequence[str]) -> int:
 
         click.echo(Diagnostic("E8002", f"the output can't be written: {error.strerror}").render(), err=True)
         return FAILED
+
+
+def interruptible(call: Callable[[], Result]) -> Result:
+    """The call's result, computed in a thread of its own, so that an interrupt reaches the command while machine code
+    runs; the process ends without waiting for it.
+    """
+    results: list[Result] = []
+    faults: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            results.append(call())
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that asked
+            faults.append(error)
+
+    worker = Thread(target=work, daemon=True)
+    worker.start()
+    while worker.is_alive():
+        worker.join(WAIT)
+    if faults:
+        raise faults[0]
+    return results[0]
 
 
 def _guarded(arguments: list[str]) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from presk.cli.guard import interruptible
 from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, JSON, QUIET, TRAINING, execution, given_inputs
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def command(
     args, named = by_place(compiled, given)
     values = compiled.synthesize(*args, **named, seed=execution["seed"])
     args, named = by_place(compiled, values)
-    result = compiled(*args, **named, seed=execution["seed"])
+    result = interruptible(lambda: compiled(*args, **named, seed=execution["seed"]))
     _deliver(result, compiled.specialize(*args, **named).result, compiled.settings.bits, form, out)
 
 
