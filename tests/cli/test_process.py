@@ -73,7 +73,7 @@ def test_an_interrupt_is_130(process: Process, tmp_path: Path) -> None:
     (tmp_path / "slow.psk").write_text(
         "fn slow(x: real[n]) -> real[n] { fold x = x over i in 0..10_000_000 { tanh(x) } }\n"
     )
-    run = process("run", "slow.psk", "--dim", "n=1000", "-q")
+    run = process("run", "slow.psk", "--dim", "n=1000", "--backend", "interp", "-q")
     time.sleep(2.5)
     assert run.poll() is None
     run.send_signal(signal.SIGINT)
