@@ -18,6 +18,9 @@ from presk.text.diagnostics import Diagnostic, PreskError
 SIZE_LIMIT = 1 << 62
 """No size and no bound of an entry reaches this: offsets and indices are signed numbers of 64 bits."""
 
+RANK_LIMIT = 32
+"""Axes of one tensor: half of what NumPy and kernels take, so that there is room for axes a lowering adds."""
+
 LEAVES_LIMIT = 1 << 14
 """Leaves of one tree. No model comes near it, but `(a, a)` bound to `a` again doubles them every time."""
 
@@ -47,6 +50,14 @@ AxisOrRun = Union[Axis, Run]
 Shape = tuple[AxisOrRun, ...]
 
 
+class TooManyAxes(PreskError):
+    """A tensor of more than RANK_LIMIT axes (E3014)."""
+
+    def __init__(self, diagnostics: Sequence[Diagnostic] | None = None) -> None:
+        hint = f"at most {RANK_LIMIT}"
+        super().__init__(diagnostics or Diagnostic("E3014", "this tensor has too many axes", hint=hint))
+
+
 @dataclass(frozen=True, slots=True)
 class Tensor:
     """`kind` is `real`, `nat` or `bool`; a scalar has no axes; nats below `bound`.
@@ -57,6 +68,10 @@ class Tensor:
     kind: str
     axes: Shape = ()
     bound: Poly | None = None
+
+    def __post_init__(self) -> None:
+        if len(self.axes) > RANK_LIMIT:
+            raise TooManyAxes
 
     @property
     def extent(self) -> Extent:

@@ -81,6 +81,11 @@ CODES: dict[str, Code] = {
         "one kind are stacked, `Block * L`, and count once.",
         "fn f(x: real) -> real {\n" + "  let x = (x, x)\n" * 15 + "  1\n}",
     ),
+    "E3014": Code(
+        "too many axes",
+        "A tensor has at most 32 axes. Several may become one by `merge`.",
+        "fn f() -> real { sum(zeros[" + ", ".join(["1"] * 33) + "]) }",
+    ),
     "E3020": Code(
         "a number out of range",
         "A number goes past what its axis allows: a slice ends behind the axis, a window is longer than it, top_k "
