@@ -74,6 +74,18 @@ class CheckSession(Session):
         runs = {RUN: instance.run or ()}
         return declaration.label, types.substitute(result, sizes, runs, dict(instance.trees))
 
+    def ensure_checked(self, function: FunctionValue, owner: Declaration | None) -> None:
+        """Checks a function that nothing has looked into yet; `owner` is the module whose function it is.
+
+        Its calls are noted by that.
+        """
+        declaration = function.declaration
+        if declaration in self.results:
+            return
+        span = declaration.node.span
+        module = None if owner is None else self.generic_module(owner, span)
+        self.check_function(generic_instance(self, FunctionValue(declaration, module), self.reserved), span)
+
     def generic(self, function: FunctionValue) -> Instance:
         """The function at its own variables."""
         module = function.module

@@ -42,6 +42,11 @@ class File:
     imports: dict[str, File] = field(default_factory=dict[str, "File"])
     trains: dict[str, Declaration] = field(default_factory=dict[str, "Declaration"])
 
+    @property
+    def is_shipped(self) -> bool:
+        """Whether it is one of the library's."""
+        return self.path is not None and self.path.parent == LIBRARY
+
 
 @dataclass(eq=False)
 class Declaration:

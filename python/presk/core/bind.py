@@ -62,7 +62,8 @@ class BindSession(BoundConstants):
     def __init__(self, checked: Checked, training: bool) -> None:
         super().__init__(checked.files, checked.overrides)
         self.training = training
-        self.paths = checked.session.paths
+        self.checks = checked.session
+        self.paths = self.checks.paths
         self.functions: list[Function] = []
         self.made: dict[Instance, tuple[str, Type]] = {}
         self.names: dict[str, Instance] = {}
@@ -71,6 +72,9 @@ class BindSession(BoundConstants):
         """The name and result of the Core function of an instance, made now if it isn't yet."""
         if instance in self.made:
             return self.made[instance]
+        function = instance.function
+        owner = None if function.module is None else self.module_declaration(function.module)
+        self.checks.ensure_checked(function, owner)
         name = self._name(instance)
         builder = Builder(instance.parameters)
         result = elaborate(self, instance, builder, builder.references())
