@@ -6,8 +6,10 @@ both, for tools that want to show what there is of a broken program.
 
 from __future__ import annotations
 
+import gc
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -118,6 +120,25 @@ def check_source(
     source: Source, path: Path | None = None, consts: Mapping[str, Constant] | None = None
 ) -> tuple[Checked, tuple[Diagnostic, ...]]:
     """The program of a source and its diagnostics, at most twenty, in the order of the text."""
+    with _uncollected():
+        return _check_source(source, path, consts)
+
+
+@contextmanager
+def _uncollected() -> Generator[None]:
+    """Without the collector of cycles: what checking makes lives until its end, so that it would search in vain."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()
+
+
+def _check_source(
+    source: Source, path: Path | None, consts: Mapping[str, Constant] | None
+) -> tuple[Checked, tuple[Diagnostic, ...]]:
     files = open_program(source, path, Path(source.name).stem)
     session = CheckSession(files)
     checked = Checked(files, session, dict(consts or {}))
