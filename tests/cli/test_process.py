@@ -69,11 +69,12 @@ def test_a_full_disk_behind_standard_output_is_a_diagnostic(process: Process) ->
     assert "Traceback" not in err
 
 
-def test_an_interrupt_is_130(process: Process, tmp_path: Path) -> None:
+@pytest.mark.parametrize("backend", ["interp", "native"])
+def test_an_interrupt_is_130(process: Process, tmp_path: Path, backend: str) -> None:
     (tmp_path / "slow.psk").write_text(
         "fn slow(x: real[n]) -> real[n] { fold x = x over i in 0..10_000_000 { tanh(x) } }\n"
     )
-    run = process("run", "slow.psk", "--dim", "n=1000", "--backend", "interp", "-q")
+    run = process("run", "slow.psk", "--dim", "n=1000", "--backend", backend, "-q")
     time.sleep(2.5)
     assert run.poll() is None
     run.send_signal(signal.SIGINT)
