@@ -82,4 +82,38 @@ CODES: dict[str, Code] = {
         "last `drop` or `keep`, and freeze a list of patterns, each of which matches a parameter.",
         TRAIN + "train t { model = M; objective = loss; optimizer = sgd; lr = 0.1; batch = 0 }",
     ),
+    "E8040": Code(
+        "text a tokenizer has no symbols for",
+        "A vocabulary of characters has those of the text it was made of, and no others. Half of a surrogate pair is "
+        "no character at all. The tokenizer `bytes` has symbols for every text.",
+        'presk generate examples/minigpt/minigpt.psk --weights runs/tiny --prompt "\u00e9"',
+    ),
+    "E8041": Code(
+        "not a tokenizer",
+        "The file isn't one the `tokenizers` package reads, or a checkpoint's metadata doesn't describe a tokenizer. "
+        "The message has the package's words.",
+        "presk generate examples/minigpt/minigpt.psk --weights w.safetensors --tokenizer notes.json",
+    ),
+    "E8042": Code(
+        "the package of tokenizers is absent",
+        "JSON files of tokenizers are read by the package `tokenizers`, which presk doesn't install by itself.",
+        "presk generate examples/llama/llama.psk --weights w.safetensors --tokenizer tokenizer.json",
+    ),
+    "E8043": Code(
+        "text that isn't UTF-8",
+        "Characters are read from files in UTF-8. `tokenizer = bytes` takes any file, a symbol a byte.",
+        TRAIN
+        + 'train t { model = M; objective = loss; optimizer = sgd; lr = 0.1; batch = 8; data = tokens("latin1.txt") }',
+    ),
+    "E8044": Code(
+        "a number that is no symbol",
+        "Symbols are counted from 0, and there are as many as the tokenizer has. A model may know more: those have no "
+        "text.",
+        "tokenizer.decode([1_000_000])",
+    ),
+    "E8045": Code(
+        "a tokenizer with more symbols than the model",
+        "The model's table of embeddings has a row a symbol, so it must have at least as many as the tokenizer.",
+        "presk train examples/minigpt/minigpt.psk --const V=16",
+    ),
 }

@@ -1,0 +1,1 @@
+"""Training and what goes with it: tokenizers, data, the loop, checkpoints, generation."""
