@@ -192,7 +192,7 @@ def test_texts(kind: str) -> None:
         again = KINDS[kind](decode("y.json", json.dumps(made.json()).encode()))
         assert again == made
 
-    found = sweep(share(0.35), attempt)
+    found = sweep(share(0.17), attempt)
     assert set(found) <= {"taken", "E7001", "E1001", "E1002"}
     assert found["taken"] > sum(found.values()) // 50
     assert found["E7001"] > sum(found.values()) // 5
@@ -205,7 +205,7 @@ def test_python_data() -> None:
         Realization(**data)
         Plan(**maker.plan())
 
-    found = sweep(share(0.1), attempt)
+    found = sweep(share(0.05), attempt)
     assert set(found) == {"taken", "E7001"}
 
 
@@ -219,7 +219,7 @@ def test_what_a_schema_takes_against_an_entry() -> None:
         if seed % 8 == 0:
             print_schedule(record(PROGRAM, said))
 
-    found = sweep(share(0.15), attempt)
+    found = sweep(share(0.08), attempt)
     assert set(found) <= {"taken", "E7001", "E7002"}
     assert found["taken"] > sum(found.values()) // 50
     assert found["E7002"] > sum(found.values()) // 50
@@ -239,7 +239,7 @@ def test_quantised_arrays() -> None:
         assert made.values().shape == q.shape
         quantize("w", made.values(), "int4", made.axis, made.layers).stored()
 
-    found = sweep(share(0.05), attempt)
+    found = sweep(share(0.02), attempt)
     assert set(found) <= {"taken", "E7003"}
     assert len(found) == 2
 
@@ -251,4 +251,4 @@ def test_files_are_read_as_texts_are(tmp_path: Path) -> None:
         path.write_bytes(Maker(seed, PROGRAM).text("realization"))
         Realization.read(path)
 
-    assert set(sweep(share(0.02), attempt)) <= {"taken", "E7001", "E1001", "E1002"}
+    assert set(sweep(share(0.01), attempt)) <= {"taken", "E7001", "E1001", "E1002"}

@@ -246,7 +246,7 @@ def leaves(tree: Type, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 
 
 def transform(tree: Type, tensor: Callable[[Tensor], Tensor], size: Callable[[Poly], Poly]) -> Type:
-    """The type with every tensor and every count and module argument's size replaced."""
+    """The type with every tensor and every count and module argument's size replaced; the type itself if none changes."""
     match tree:
         case Tensor():
             return tensor(tree)
@@ -255,11 +255,11 @@ def transform(tree: Type, tensor: Callable[[Tensor], Tensor], size: Callable[[Po
         case RecordOf(fields):
             return RecordOf(tuple((name, transform(each, tensor, size)) for name, each in fields))
         case ModuleOf(name, arguments, fields):
-            return ModuleOf(
-                name,
-                tuple(_transform_argument(argument, size) for argument in arguments),
-                tuple((field, transform(each, tensor, size)) for field, each in fields),
-            )
+            there = tuple(_transform_argument(argument, size) for argument in arguments)
+            inside = [transform(each, tensor, size) for _, each in fields]
+            if there == arguments and all(new is old for new, (_, old) in zip(inside, fields, strict=True)):
+                return tree
+            return ModuleOf(name, there, tuple((field, new) for new, (field, _) in zip(inside, fields, strict=True)))
         case Stacked(element, count):
             return stack(transform(element, tensor, size), size(count))
         case TreeVariable():
@@ -277,6 +277,10 @@ def substitute(
         return trees.get(tree.name, tree)
 
     def replace(tensor: Tensor) -> Tensor:
+        if all(isinstance(axis, Axis) and axis.size.variables().isdisjoint(sizes) for axis in tensor.axes) and (
+            tensor.bound is None or tensor.bound.variables().isdisjoint(sizes)
+        ):
+            return tensor
         axes: list[AxisOrRun] = []
         for axis in tensor.axes:
             if isinstance(axis, Axis):
