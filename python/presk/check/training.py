@@ -44,7 +44,8 @@ Read = TypeVar("Read")
 class TrainBlock:
     """A train block that checks.
 
-    `settings` are the whole numbers, `clip` the gradient's norm, `freeze` path patterns.
+    `objective` is the label of `function`; `optimizer_file` has the optimizer's `init` and `step`. `settings` are the
+    whole numbers, `clip` the gradient's norm, `freeze` path patterns.
     """
 
     name: str
@@ -52,7 +53,9 @@ class TrainBlock:
     file: File
     model: tree.NamedType
     objective: str
+    function: FunctionValue
     optimizer: Recipe
+    optimizer_file: File
     rate: Recipe
     data: Recipe | None
     settings: Mapping[str, int]
@@ -110,8 +113,9 @@ class _BlockReader:
             self.node.doc,
             self.file,
             model,
+            objective[0].declaration.label,
             objective[0],
-            optimizer,
+            *optimizer,
             rate,
             data,
             {key: value for key, value in settings.items() if value is not None},
@@ -166,8 +170,8 @@ class _BlockReader:
             raise fail("E8022", f"the model is a module, not {types.show(module)}", model.span)
         return module
 
-    def _objective(self, module: ModuleOf | None, written: tree.Expr) -> tuple[str, tuple[str, ...]]:
-        """The objective's name, and the names of its metrics."""
+    def _objective(self, module: ModuleOf | None, written: tree.Expr) -> tuple[FunctionValue, tuple[str, ...]]:
+        """The objective, and the names of its metrics."""
         path = _path(written)
         declaration = None if path is None else find(self.file, path)
         if declaration is None or not isinstance(declaration.node, tree.Function):
@@ -183,9 +187,9 @@ class _BlockReader:
         result = signature.result
         if result is None:
             result = self.session.check_function(self.session.generic(function), written.span)
-        return declaration.label, _metrics(result, declaration.name, written)
+        return function, _metrics(result, declaration.name, written)
 
-    def _optimizer(self, written: tree.Expr) -> Recipe:
+    def _optimizer(self, written: tree.Expr) -> tuple[Recipe, File]:
         name, arguments = split_call(written, "optimizer")
         library = self.file.imports.get(name) or open_library(self.session.files, name)
         if library is None:
@@ -208,7 +212,7 @@ class _BlockReader:
         for parameter in signature.parameters:
             if parameter.name in own and parameter.default is None and parameter.name not in {**numbers, **words}:
                 raise fail("E8025", f"`{name}` needs its setting `{parameter.name}`", written.span)
-        return Recipe(name, numbers, (), words)
+        return Recipe(name, numbers, (), words), library
 
     def _step(self, library: File, name: str, written: tree.Expr) -> Signature:
         """The signature of an optimizer's `step`."""

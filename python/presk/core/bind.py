@@ -48,6 +48,19 @@ def bind(
     """
     session = BindSession(checked, training)
     function = find_entry(session, checked, entry)
+    return bind_function(session, function, entry, dims=dims, arguments=arguments, simplified=simplified)
+
+
+def bind_function(
+    session: BindSession,
+    function: FunctionValue,
+    entry: str,
+    *,
+    dims: Mapping[str, int] | None = None,
+    arguments: Sequence[Type | None] | None = None,
+    simplified: bool = True,
+) -> Program:
+    """`bind` for a function that a session knows, which messages call `entry`."""
     instance = _entry_instance(session, function, entry, dims or {}, arguments)
     session.instantiate(instance, instance.signature.declaration.node.span)
     program = Program(tuple(session.functions))

@@ -8,7 +8,6 @@ by `presk dump --train` and by whoever times a step.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -16,120 +15,171 @@ from presk.check.calls import session_signature
 from presk.check.program import Checked
 from presk.check.scope import Declaration, File
 from presk.check.session import Session
-from presk.check.signature import Signature
 from presk.check.solver import Solver
 from presk.check.training import TrainBlock
-from presk.check.typing import TypeScope, find, resolve
+from presk.check.typing import TypeScope, resolve
 from presk.check.values import FunctionType, FunctionValue
 from presk.core.bind import BindSession, bind_function
 from presk.core.nodes import Program
-from presk.primitives.all import TABLE
+from presk.run import trees
 from presk.shapes import constants, types
-from presk.shapes.poly import Poly
-from presk.shapes.types import ModuleOf, RecordOf, TreeVariable
+from presk.shapes.types import ModuleOf, RecordOf, TreeVariable, Type
 from presk.syntax import tree
 from presk.syntax.parser import parse_or_raise
-from presk.text.diagnostics import InternalError
-from presk.text.spans import Source, Span
+from presk.text.spans import Source
 
 DONATED = (0, 1)
 """The step's parameters whose buffers become its results: the model's and the optimizer's trees."""
 
 
+STEP = "train_step"
+"""The function's name in its text; messages and dumps have the block's before it."""
+
+
 @dataclass(frozen=True)
 class Task:
-    """A train block with what it names found: the model's type, the objective and the optimizer's file.
-
-    `batch` is the type of the objective's batch; sizes that only data decide are variables in it.
-    """
+    """A train block at its model: `batch` is the type of the objective's batch, where what data decide is variable."""
 
     checked: Checked
     block: TrainBlock
     model: ModuleOf
-    objective: FunctionValue
-    optimizer: File
     batch: RecordOf
 
 
 def open_task(checked: Checked, block: TrainBlock) -> Task:
-    """What a checked block names."""
+    """A checked block at its constants' values."""
     session = BindSession(checked, training=True)
     model = resolve(TypeScope(session, block.file, {}), block.model)
-    objective = _objective(session, block)
-    optimizer = block.optimizer_file
-    signature = session_signature(session, objective)
-    kinds = [parameter.type for parameter in signature.parameters]
-    batch = kinds[1]
-    known = isinstance(model, ModuleOf) and kinds[0] is not None and not isinstance(kinds[0], FunctionType)
-    if not known or not isinstance(batch, RecordOf):
-        raise InternalError(f"the train block `{block.name}` was checked")
+    pattern, batch = _data_types(session, block.function)
+    assert isinstance(model, ModuleOf) and isinstance(batch, RecordOf), "the block was checked"
     solver = Solver()
-    solver.match(kinds[0], model, f"the model of `{block.name}`")
+    solver.match(pattern, model, f"the model of `{block.name}`")
     solver.solve()
     found = types.substitute(batch, solver.sizes)
-    assert isinstance(found, RecordOf), "substitution keeps the kind of a type"
-    return Task(checked, block, model, objective, optimizer, found)
-
-
-def _objective(session: Session, block: TrainBlock) -> FunctionValue:
-    for file in session.files.all:
-        for declaration in file.declarations.values():
-            if declaration.file is file and declaration.label == block.objective:
-                return FunctionValue(declaration)
-    raise InternalError(f"the objective `{block.objective}` was checked")
+    assert isinstance(found, RecordOf), "a record stays one"
+    return Task(checked, block, model, found)
 
 
 def bind_step(task: Task, batch: RecordOf, *, simplified: bool = True) -> Program:
     """The step at a batch of these types; dropout draws."""
     session = BindSession(task.checked, training=True)
-    function = _declared(task, step_text(task))
+    function = FunctionValue(_declared(task))
+    label = function.declaration.label
     arguments = [task.model, None, batch, None, None]
-    return bind_function(session, function, function.declaration.label, arguments=arguments, simplified=simplified)
+    return bind_function(session, function, label, arguments=arguments, simplified=simplified)
 
 
 def bind_objective(task: Task, batch: RecordOf) -> Program:
-    """The objective by itself, as it is evaluated: nothing is dropped."""
+    """The objective by itself, as rows that aren't trained on measure it: nothing is dropped."""
     session = BindSession(task.checked, training=False)
-    return bind_function(session, task.objective, task.block.objective, arguments=[task.model, batch])
+    return bind_function(session, task.block.function, task.block.objective, arguments=[task.model, batch])
 
 
 def bind_state(task: Task) -> Program:
     """The optimizer's `init`: the state before the first step."""
     session = BindSession(task.checked, training=False)
-    declaration = task.optimizer.declarations["init"]
+    declaration = task.block.optimizer_file.declarations["init"]
     function = FunctionValue(declaration, None, (task.model,))
     return bind_function(session, function, declaration.label, arguments=[task.model])
 
 
-def frozen(task: Task) -> list[tuple[str, ...]]:
-    """The paths of the parameters that the block keeps as they are."""
+def frozen_paths(task: Task) -> list[trees.Path]:
+    """The parameters that the block keeps as they are."""
     paths = [path for path, _ in types.leaves(task.model)]
     return [path for path in paths if any(fnmatchcase(".".join(path), each) for each in task.block.freeze)]
 
 
 def step_text(task: Task) -> str:
     """The step as PSK text, to be read in the scope of the objective's file."""
-    block, node = task.block, task.objective.declaration.node
-    assert isinstance(node, tree.Function)
-    names = _Names(task.objective.declaration.file)
-    m, s, batch, t, lr = (names.fresh(each) for each in ("m", "s", "batch", "t", "lr"))
-    g, loss, norm, metrics = (names.fresh(each) for each in ("g", "loss", "norm", "metrics"))
-    model = node.parameters[0].type.span.text
-    state = _state_text(task, model)
+    block, objective = task.block, task.block.function.declaration
+    node = objective.node
+    assert isinstance(node, tree.Function), "an objective is a function"
+    taken = {*objective.file.declarations, *objective.file.imports}
+    m, s, batch, t, lr = (_fresh(name, taken) for name in ("m", "s", "batch", "t", "lr"))
+    g, loss, norm, metrics, new = (_fresh(name, taken) for name in ("g", "loss", "norm", "metrics", "new"))
+    model, rows = (parameter.type.span.text for parameter in node.parameters)
     value = f"({loss}, {metrics})" if block.metrics else loss
+    measured = f", metrics = {metrics}" if block.metrics else ""
+    stepped = ", ".join((m, g, s, t, lr, *_settings(block)))
+    still = [".".join(path) for path in frozen_paths(task)]
     lines = [
-        f"## One step of the train block `{block.name}`.",
-        f"fn {STEP}(",
-        *(f"  {name}: {of}," for name, of in ((m, model), (s, state), (batch, node.parameters[1].type.span.text))),
-        *(f"  {name}: real," for name in (t, lr)),
-        ") {",
-        f"  let ({value}, {g}) = value_and_grad({_objective_name(task, names)})({m}, {batch})",
-        *_without(task, g),
+        f"fn {STEP}({m}: {model}, {s}: {_state_text(task, model)}, {batch}: {rows}, {t}: real, {lr}: real) {{",
+        f"  let ({value}, {g}) = value_and_grad({node.name})({m}, {batch})",
+        *(f"  let {g} = {{{g} with {path} = {zeros}}}" for path, zeros in zip(still, _zeros(task), strict=True)),
         f"  let {norm} = sqrt(total(map({g} = {g}) {{ square({g}) }}))",
-        *_clipped(block, names, g, norm),
-        f"  let ({m}2, {s}) = {names.optimizer}.step({', '.join((m, g, s, t, lr, *_settings(block)))})",
-        *(f"  let {m}2 = {{{m}2 with {path} = {m}.{path}}}" for path in map(".".join, frozen(task))),
-        f"  ({m}2, {s}, {{loss = {loss}, norm = {norm}{''.join(_measured(block, metrics))}}})",
+        *_clipped(block, g, norm, _fresh("scale", taken)),
+        f"  let ({new}, {s}) = {_optimizer_name(task)}.step({stepped})",
+        *(f"  let {new} = {{{new} with {path} = {m}.{path}}}" for path in still),
+        f"  ({new}, {s}, {{loss = {loss}, norm = {norm}{measured}}})",
         "}",
     ]
     return "\n".join(lines) + "\n"
+
+
+def _declared(task: Task) -> Declaration:
+    """The step's text, read into a file that sees what the objective's sees, and the optimizer."""
+    block, home = task.block, task.block.function.declaration.file
+    source = Source(f"<the step of {block.name}>", step_text(task))
+    content = parse_or_raise(source)
+    imports = {**home.imports, _optimizer_name(task): block.optimizer_file}
+    file = File(source, home.path, home.name, content, dict(home.declarations), imports)
+    return Declaration(content.declarations[0], file, f"{block.name}.{STEP}")  # pyright: ignore[reportArgumentType]
+
+
+def _data_types(session: Session, function: FunctionValue) -> tuple[Type, Type]:
+    """The types of the objective's model and batch."""
+    found = [parameter.type for parameter in session_signature(session, function).parameters]
+    model, batch = found
+    assert model is not None and batch is not None, "an objective's parameters are data"
+    assert not isinstance(model, FunctionType) and not isinstance(batch, FunctionType), "and no functions"
+    return model, batch
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    """A name like this one that nothing has yet."""
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
+
+
+def _optimizer_name(task: Task) -> str:
+    """What the step calls the optimizer's file."""
+    home = task.block.function.declaration.file
+    return _fresh("optimizer", {*home.declarations, *home.imports})
+
+
+def _state_text(task: Task, model: str) -> str:
+    """The type of the optimizer's state, with the model's text for its tree."""
+    session = BindSession(task.checked, training=False)
+    step = FunctionValue(task.block.optimizer_file.declarations["step"])
+    signature = session_signature(session, step)
+    state = signature.parameters[2].type
+    assert state is not None and not isinstance(state, FunctionType), "a state is data"
+    trees = {name: TreeVariable(model) for name in signature.tree_variables}
+    return types.show(types.substitute(state, {}, None, trees))
+
+
+def _settings(block: TrainBlock) -> list[str]:
+    """The optimizer's keywords as the block gives them."""
+    numbers = [f"{name} = {constants.show(value)}" for name, value in block.optimizer.numbers.items()]
+    words = [f"{name} = {str(value).lower()}" for name, value in (block.optimizer.words or {}).items()]
+    return numbers + words
+
+
+def _zeros(task: Task) -> list[str]:
+    """The gradient of each frozen parameter: it has no part in the norm, and moves no moment."""
+    leaves = dict(types.leaves(task.model))
+    sizes = [", ".join(map(str, leaves[path].sizes)) for path in frozen_paths(task)]
+    return [f"zeros[{each}]" if each else "0" for each in sizes]
+
+
+def _clipped(block: TrainBlock, g: str, norm: str, scale: str) -> list[str]:
+    """The gradient scaled to the block's greatest norm; by 1 exactly where it is smaller."""
+    if block.clip is None:
+        return []
+    most = constants.show(block.clip)
+    return [
+        f"  let {scale} = {most} / maximum({norm}, {most})",
+        f"  let {g} = map({g} = {g}) {{ {g} * {scale} }}",
+    ]
