@@ -12,6 +12,8 @@ from collections.abc import Hashable, Mapping
 from html import escape
 from typing import Any, TypeVar
 
+from presk.api import listings
+from presk.api.listings import Memory
 from presk.api.program import Entry, find_entry
 from presk.api.signature import DataParameter, whole_number
 from presk.api.specialize import KEPT, CacheInfo, Settings, Specialization, Specializer, default_value, shapes_of
@@ -172,6 +174,32 @@ class Compiled:
         for site, value in observe(specializer.backend, specializer.call(made, fitted, draws))[1]:
             found.setdefault(site.key, []).append(value)
         return found
+
+    @property
+    def schedule(self) -> str:
+        """What runs, as `presk dump --stage schedule` prints it: of the last specialization, or of the one at `dims`.
+
+        As for `kernels` and `memory`: E4001 before a first call where `dims` leave sizes open, E9012 on the reference.
+        """
+        return listings.schedule_text(listings.schedule_of(self._latest(), "schedule"))
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The text of each kernel that runs, in the order of their first launches."""
+        return listings.kernel_texts(listings.schedule_of(self._latest(), "kernels"))
+
+    @property
+    def memory(self) -> Memory:
+        """Bytes of a call: known before it runs. Its `peak` is all of them."""
+        return listings.memory_of(listings.schedule_of(self._latest(), "arena"))
+
+    @property
+    def plan(self) -> Plan:
+        """In which loops it runs, as given to `compile`."""
+        return self.settings.plan
+
+    def _latest(self) -> Specialization:
+        return self._specializer.latest or self.specialize()
 
     def cache_info(self) -> CacheInfo:
         """Hits, misses and number of the specializations kept."""

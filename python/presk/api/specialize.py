@@ -91,6 +91,8 @@ class Specializer:
         self._by_type: OrderedDict[Hashable, Specialization] = OrderedDict()
         self._lock = Lock()
         self._hits = self._misses = 0
+        self.latest: Specialization | None = None
+        """What the last call ran."""
 
     def enter(
         self, names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any]
@@ -183,6 +185,7 @@ class Specializer:
                 self._hits += 1
                 self._by_shape.move_to_end(shapes)
                 self._by_type.move_to_end(types)
+                self.latest = found
             return found
 
     def _prepare(self, types: Hashable, core: Core) -> Specialization:
@@ -196,7 +199,8 @@ class Specializer:
         )
         with self._lock:
             self._misses += 1
-            return _keep(self._by_type, types, Specialization(core, executable), KEPT)
+            self.latest = _keep(self._by_type, types, Specialization(core, executable), KEPT)
+            return self.latest
 
 
 def default_value(default: Constant | None, bits: int) -> Any:

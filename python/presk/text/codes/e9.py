@@ -52,10 +52,16 @@ CODES: dict[str, Code] = {
     ),
     "E9011": Code(
         "an entry that another library can't state",
-        "`presk bench --against` states an entry in NumPy, PyTorch or JAX: contractions, elementwise functions, sums "
-        "and softmax, and calls of functions made of these. Loops, gathers and the rest are not translated, and the "
-        "row says which was met first.",
-        "presk bench examples/numerics/newton.psk --against numpy",
+        "`presk bench --against` states an entry in the functions of NumPy, PyTorch or JAX. What has no counterpart in "
+        "the library (NumPy has no error function, none has a map over trees) is not translated, and the row says "
+        "which was met first.",
+        "presk bench examples/minigpt/minigpt.psk --entry MiniGPT.apply --dim batch=2 --against numpy",
+    ),
+    "E9012": Code(
+        "what the reference doesn't have",
+        "`f.schedule`, `f.kernels` and `f.memory` show how a machine backend runs an entry. The exact reference "
+        "evaluates PSK-Core itself: it has no kernels, no schedule, and no arena.",
+        'presk.compile(program["f"], backend="interp").schedule',
     ),
     "E9101": Code(
         "text that is no PSK-Core",

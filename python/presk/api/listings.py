@@ -1,0 +1,67 @@
+"""How a machine backend runs an entry, as a user sees it: memory, kernels and schedule of a Compiled."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import prod
+
+from presk.api.specialize import Specialization
+from presk.kernel.nodes import Element
+from presk.kernel.printer import print_kernel
+from presk.run.record.arena import BITS
+from presk.run.record.schedule import Schedule
+from presk.run.record.text import print_schedule
+from presk.run.scheduled import ScheduledExecutable
+from presk.text.diagnostics import fail
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes of one call, known before it runs.
+
+    `arguments` and `results` are the caller's and the call's own; `scratch` is the arena that holds all between them,
+    its places shared by what isn't alive at the same time. Masks, draws and a kernel's own scratch are in it.
+    """
+
+    arguments: int
+    results: int
+    scratch: int
+
+    @property
+    def peak(self) -> int:
+        """All of it: what a call needs at most, the caller's arguments included."""
+        return self.arguments + self.results + self.scratch
+
+
+def schedule_of(made: Specialization, what: str) -> Schedule:
+    """What a specialization runs. E9012 on a backend that has no schedule."""
+    if not isinstance(made.executable, ScheduledExecutable):
+        raise fail("E9012", f"the exact reference has no {what}", hint='a machine backend has: backend="native"')
+    return made.executable.schedule
+
+
+def memory_of(schedule: Schedule) -> Memory:
+    """What a call of the schedule takes."""
+    inputs = _bytes((each.element, each.shape) for each in schedule.inputs)
+    outputs = _bytes((each.element, each.shape) for each in schedule.outputs if each.shares is None)
+    return Memory(inputs, outputs, schedule.arena)
+
+
+def schedule_text(schedule: Schedule) -> str:
+    """The schedule as `presk dump --stage schedule` prints it."""
+    return print_schedule(schedule)
+
+
+def kernel_texts(schedule: Schedule) -> tuple[str, ...]:
+    """The text of each kernel, in the order of their first launches."""
+    return tuple(print_kernel(each) for each in schedule.kernels)
+
+
+def _bytes(buffers: Iterable[tuple[Element, tuple[int, ...]]]) -> int:
+    """Bytes of row-major buffers; a row of four-bit integers ends at a byte."""
+    total = 0
+    for element, shape in buffers:
+        row = shape[-1] if shape else 1
+        total += prod(shape[:-1]) * ((row * BITS[element.kind] + 7) // 8)
+    return total
