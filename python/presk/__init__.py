@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from presk.api.compiled import compile as compile
     from presk.api.files import load_file as load_file
     from presk.api.files import save_file as save_file
+    from presk.api.generate import Generation as Generation
+    from presk.api.generate import generate as generate
     from presk.api.program import Entry as Entry
     from presk.api.program import Program as Program
     from presk.api.program import load as load
@@ -37,6 +39,7 @@ _HOMES = {
     "Entry": "presk.api.program",
     "ExactArray": "presk.exact.values",
     "Gap": "presk.choose.gap",
+    "Generation": "presk.api.generate",
     "InternalError": "presk.text.diagnostics",
     "Plan": "presk.realization.model",
     "PreskError": "presk.text.diagnostics",
@@ -44,6 +47,7 @@ _HOMES = {
     "Quantized": "presk.realization.quantized",
     "Realization": "presk.realization.model",
     "compile": "presk.api.compiled",
+    "generate": "presk.api.generate",
     "load": "presk.api.program",
     "load_file": "presk.api.files",
     "loads": "presk.api.program",

@@ -123,6 +123,8 @@ def _fit(path: trees.Path, of: Type, value: Any, problems: _Problems) -> Any:
     if given is None:
         problems.misshaped.append(f"`{'.'.join(path)}` is one array, not a tree")
         return value
+    leafless: dict[str, Any] = {name: {} for name, each in fields.items() if not each.extent[0]}
+    given = leafless | given  # a file of arrays has nothing of these
     problems.missing.extend(f"`{'.'.join((*path[1:], name))}`" for name in fields if name not in given)
     problems.extra.extend(f"`{'.'.join((*path[1:], name))}`" for name in given if name not in fields)
     made = {name: _fit((*path, name), each, given[name], problems) for name, each in fields.items() if name in given}

@@ -9,17 +9,30 @@ from typing import Any
 import click
 
 from presk.api.compiled import Compiled, compile
-from presk.api.program import Entry, load
+from presk.api.generate import next_token
+from presk.api.program import Entry, Program, load
 from presk.run import registry
 
 
 def choose_entry(file: str, name: str | None, consts: Mapping[str, str], quiet: bool) -> Entry:
     """The entry named, or the file's sole one. E4021 lists the entries where there are several; notes go to stderr."""
+    program = _load(file, consts, quiet)
+    return program.sole_entry() if name is None else program[name]
+
+
+def choose_language_model(file: str, name: str | None, consts: Mapping[str, str], quiet: bool) -> Entry:
+    """The `next_token` named, or the file's sole one. E4021 where there is none, or several."""
+    program = _load(file, consts, quiet)
+    return next_token(program if name is None else program[name])
+
+
+def _load(file: str, consts: Mapping[str, str], quiet: bool) -> Program:
+    """The file's program; its notes go to stderr."""
     program = load(file, consts)
     if not quiet:
         for note in program.notes:
             click.echo(f"note: {note}", err=True)
-    return program.sole_entry() if name is None else program[name]
+    return program
 
 
 def choose_settings(

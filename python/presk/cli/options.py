@@ -71,13 +71,12 @@ def _entry_names(_ctx: click.Context, _parameter: click.Parameter, incomplete: s
     return [name for name in names if name.startswith(incomplete)]
 
 
-ENTRY = click.option(
-    "-e",
-    "--entry",
-    metavar="NAME",
-    shell_complete=_entry_names,
-    help="The function to call: 'Linear{3, 2}.apply'. The sole entry if there is one.",
-)
+def entry_option(help: str) -> Callable[[Command], Command]:
+    """The option that names an entry."""
+    return click.option("-e", "--entry", metavar="NAME", shell_complete=_entry_names, help=help)
+
+
+ENTRY = entry_option("The function to call: 'Linear{3, 2}.apply'. The sole entry if there is one.")
 
 _INPUT = click.option(
     "-i",

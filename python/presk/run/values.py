@@ -40,7 +40,8 @@ LARGEST_LISTED = 6
 def accept(name: str, of: Type, value: object, *, finite: bool = False) -> Any:
     """The Value of the bound type `of` that `value` stands for; `name` is the parameter's.
 
-    A quantised array stays one; with `finite` it is the f32 numbers it stands for.
+    A quantised array stays one; with `finite` it is the f32 numbers it stands for. A field without leaves may be left
+    out, as it is where a tree was a file of arrays.
 
     E6030 for a tree with other fields, E6001 for a leaf of another shape or kind, E6002 for a nat that isn't below its
     bound, and with `finite` E6007 for NaN or an infinity.
@@ -51,6 +52,8 @@ def accept(name: str, of: Type, value: object, *, finite: bool = False) -> Any:
     given = _fields_given(value)
     if given is None:
         raise fail("E6030", f"`{name}` is {show(of)}, a tree, and was given as one array")
+    leafless: dict[str, Any] = {field: {} for field, inner in fields if not inner.extent[0]}
+    given = leafless | given
     names = [field for field, _ in fields]
     missing, extra = [each for each in names if each not in given], [each for each in given if each not in names]
     if missing or extra:

@@ -31,6 +31,9 @@ BYTES = "bytes"
 FILE = "tokenizers"
 """The kinds, as a description names them; a train block names the first two so, and the third by its file."""
 
+METADATA = "tokenizer"
+"""The key of a checkpoint's metadata that holds a tokenizer's description."""
+
 CODE_POINTS = "<u4"
 """The type of UTF-32's code units."""
 

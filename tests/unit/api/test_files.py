@@ -38,3 +38,11 @@ def test_a_tree_of_another_module_is_found_out_where_it_is_used(tmp_path: Path) 
         f.bind(presk.load_file(tmp_path / "w.safetensors"))
     assert caught.value.code == "E6030"
     assert "it lacks `w`; it has no business with `v`" in str(caught.value)
+
+
+def test_modules_without_parameters_need_no_place_in_a_file(examples: Path, tmp_path: Path) -> None:
+    program = presk.load(examples / "llama/llama.psk")
+    f = presk.compile(program["Llama.apply"], dims={"S": 3})
+    parameters, t = f.init(seed=1), np.array([[1, 2, 3]])
+    presk.save_file(parameters, tmp_path / "w.safetensors")
+    assert (f(presk.load_file(tmp_path / "w.safetensors"), t) == f(parameters, t)).all()

@@ -138,3 +138,13 @@ json_values = st.recursive(
 def test_anything_is_accepted_or_a_diagnostic(of: Any, value: object) -> None:
     with suppress(PreskError):
         accept("x", of, value, finite=True)
+
+
+def test_a_field_without_leaves_may_be_left_out() -> None:
+    """A file of arrays has nothing where a tree has no leaves."""
+    nothing = RecordOf((("inner", RecordOf(())), ("pair", TupleOf(()))))
+    of = RecordOf((("w", SCALAR), ("rotary", nothing)))
+    assert accept("x", of, {"w": 1.0})["rotary"] == {"inner": {}, "pair": ()}
+    with pytest.raises(PreskError) as caught:
+        accept("x", of, {"rotary": {}})
+    assert "lacks `w`" in str(caught.value)

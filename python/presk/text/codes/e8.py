@@ -116,4 +116,117 @@ CODES: dict[str, Code] = {
         "The model's table of embeddings has a row a symbol, so it must have at least as many as the tokenizer.",
         "presk train examples/minigpt/minigpt.psk --const V=16",
     ),
+    "E8050": Code(
+        "a `next_token` of other types",
+        "A language model's `next_token` takes the model, a cache, a symbol a row and its position, and gives logits "
+        "of all symbols a row and the cache. The number of places is the position's bound.",
+        "fn next_token(cache: real[batch], t: nat[batch] < 8, pos: nat < 4) -> (real[batch, 7], real[batch]) { … }",
+    ),
+    "E8051": Code(
+        "no tokenizer",
+        "Symbols are made of text and text of symbols by a tokenizer. A checkpoint of a run carries the one it was "
+        "trained with; for other weights it is named.",
+        "presk generate examples/llama/llama.psk --weights w.safetensors",
+    ),
+    "E8052": Code(
+        "a prompt without symbols",
+        "A text is continued behind its last symbol, so there must be one. Without a prompt a text begins behind a "
+        "line break.",
+        'presk generate examples/minigpt/minigpt.psk --weights runs/tiny --prompt ""',
+    ),
+    "E8053": Code(
+        "a setting of generation out of range",
+        "A temperature is a number from 0 (the likeliest symbol), top_k a whole number from 0 (all), top_p above 0 and "
+        "at most 1, and the number of symbols a whole number from 0.",
+        'presk.generate("examples/minigpt/minigpt.psk", "runs/tiny", temperature=-1)',
+    ),
+    "E8070": Code(
+        "a training without data",
+        "A train block names its data, or they are given from Python in their place.",
+        "presk train examples/tutorial/06_training.psk --train without_data",
+    ),
+    "E8071": Code(
+        "data that are not the objective's batch",
+        "The objective's batch is a record whose leaves' first axes count rows. The data must have an array for each "
+        "leaf, of its rank, its kind and its sizes; for tokens the batch is `x` and, one place on, `y`.",
+        'presk.train(program["fruit"], data={"x": x})',
+    ),
+    "E8072": Code(
+        "a column a table lacks",
+        "The first line of a CSV file names its columns; `x` and `y` choose among them.",
+        "presk train examples/regression/regression.psk --set 'data.x=[\"z\"]'",
+    ),
+    "E8073": Code(
+        "a table that can't be read",
+        "A CSV file is UTF-8; its first line names the columns, and every other line has a cell for each. A cell may "
+        "not be empty. Reals are finite decimals; nats are whole numbers or labels.",
+        "presk train examples/classifier/classifier.psk",
+    ),
+    "E8074": Code(
+        "a value of the data outside its bound",
+        "A nat of the batch must be below the bound its type states. Rows are counted from 0.",
+        "presk train examples/classifier/classifier.psk --const K=2",
+    ),
+    "E8075": Code(
+        "too few rows",
+        "An epoch has a step for each whole batch, and with `last = keep` one for the rest. There must be one "
+        "at least.",
+        "presk train examples/regression/regression.psk --set batch=1000",
+    ),
+    "E8076": Code(
+        "patience without rows that measure",
+        "`patience` ends a training whose loss on the rows kept back no longer falls. `split` keeps rows back.",
+        "presk train examples/vae/vae.psk --set patience=3",
+    ),
+    "E8077": Code(
+        "a training without an end",
+        "A block says how many epochs it trains, or the command line does; `--steps` ends it behind a step.",
+        "presk train examples/regression/regression.psk --steps 0",
+    ),
+    "E8078": Code(
+        "a setting that can't be set",
+        "`--set KEY=VALUE` gives a key of the train block another value, `--set KEY.KEYWORD=VALUE` a keyword of its "
+        "optimizer, rate or data source.",
+        "presk train examples/regression/regression.psk --set clip.norm=1",
+    ),
+    "E8079": Code(
+        "quantised parameters in training",
+        "A step moves a parameter by less than the integers of a quantised one can tell apart. Train in f64, f32 or "
+        "bf16 and quantise what was trained: `presk quantize`.",
+        "presk train examples/regression/regression.psk --realize @int8.json",
+    ),
+    "E8080": Code(
+        "a folder that holds a run",
+        "A run has a folder of its own, which nothing else overwrites. `--resume` goes on with the run in it.",
+        "presk train examples/regression/regression.psk --out runs/regression",
+    ),
+    "E8081": Code(
+        "no checkpoint, or a damaged one",
+        "A checkpoint says what it belongs to and what its bits' hash is. One that is cut short, changed or not of a "
+        "training is passed over for the one before it; where there is none, nothing can go on.",
+        "presk train examples/regression/regression.psk --resume --out runs/none",
+    ),
+    "E8082": Code(
+        "a run with other settings",
+        "A run goes on to the bits it would have had without a stop, which only the same program, block, data, seed "
+        "and numbers give. Backend, threads and plan may change, and so may the step it ends behind.",
+        "presk train examples/regression/regression.psk --resume --seed 2",
+    ),
+    "E8083": Code(
+        "a loss that is no number",
+        "The loss or the gradient's norm became infinite or NaN, and so would all that follows. The checkpoints before "
+        "it stand.",
+        "presk train examples/regression/regression.psk --set 'optimizer=sgd' --set lr=1e30",
+    ),
+    "E8084": Code(
+        "which train block?",
+        "The program has no train block of this name, or several and none was named, or none at all.",
+        "presk train examples/tutorial/01_linear.psk",
+    ),
+    "E8085": Code(
+        "gradient accumulation",
+        "A step is one batch: gradients of several batches are not summed before a step. A larger batch gives the same "
+        "mean.",
+        TRAIN + "train t { model = M; objective = loss; optimizer = sgd; lr = 0.1; batch = 8; accumulate = 4 }",
+    ),
 }
