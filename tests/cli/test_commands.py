@@ -263,6 +263,16 @@ def test_dump_refuses_what_cannot_apply(presk: Run, program: Path) -> None:
     refused(presk("dump", program, *ENTRY, "--stage", "core"), "E4001")
 
 
+def test_dump_shows_what_a_plan_is(presk: Run, program: Path) -> None:
+    """Of auto, its choices by site with the reasons: on their own, and as comments before the kernels."""
+    given = ("dump", program, *ENTRY, "--dim", "batch=2")
+    chosen = presk(*given, "--plan", "auto").out
+    assert chosen.startswith("-- plan auto for ")
+    assert "Linear{3, 2}.apply/%2: {" in chosen
+    assert presk(*given, "--plan", "auto", "--stage", "kernel").out.startswith(chosen)
+    assert json.loads(presk(*given, "--plan", "default").out) == {"layout": {}}
+
+
 def test_explain_error_knows_every_code(presk: Run) -> None:
     listed = presk("explain-error").out
     for code in json.loads(presk("explain-error", "--json").out):

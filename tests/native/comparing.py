@@ -48,12 +48,13 @@ def assert_same(found: Any, wanted: Any) -> None:
 
 
 def kernel(program: Program, realization: Any, plan: Any = None, **options: Any) -> Any:
-    """The entry on the interpreter of kernels, one thread."""
+    """The entry on the interpreter of kernels, one thread; without a plan in the plainest loops."""
+    plan = plan or presk.Plan("default")
     return KernelInterpreter().prepare(_entry(program), realized(realization), plan, threads=1, **options)
 
 
 def native(program: Program, realization: Any, plan: Any = None, *, lanes: bool = True, threads: int = 1) -> Any:
-    """The entry in machine code."""
+    """The entry in machine code; without a plan as `auto` lays it out."""
     return Native(lanes=lanes).prepare(_entry(program), realized(realization), plan, threads=threads)
 
 

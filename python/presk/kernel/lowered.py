@@ -69,7 +69,7 @@ class InPlace:
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A group as launches in order.
+    """A group as launches in order. `chosen` is what the rule `auto` chose for it, where that was asked.
 
     `stored` is what each root, or component of one, is stored in; `temporaries` the buffers between the launches.
     `in_place` are ways to save a buffer, the best one first; the host takes at most one of them. A group that is a view
@@ -80,6 +80,7 @@ class Lowered:
     stored: tuple[tuple[Ref, BufferType], ...]
     temporaries: tuple[BufferType, ...] = ()
     in_place: tuple[InPlace, ...] = ()
+    chosen: Chosen | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,3 +116,22 @@ class Layout:
     epilogue: bool | str | None = None
     passes: int | None = None
     split: Split | str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What the rule `auto` chose for a nest, and why: a few words for each choice that isn't the default."""
+
+    layout: Layout
+    why: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What the rule `auto` looks at beside the nest: how many workers there are, and bytes of a core's data caches.
+
+    `caches` begin with the nearest; where the system doesn't say there are none, and the rule assumes usual ones.
+    """
+
+    threads: int = 1
+    caches: tuple[int, ...] = ()

@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import platform
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
+from presk.kernel.lowered import Machine
 from presk.text.diagnostics import fail
 
 THREADS_VARIABLE = "PRESK_THREADS"
@@ -72,6 +74,18 @@ def caches() -> tuple[Cache, ...]:
             continue
         found.append(Cache(level, size, shared))
     return tuple(found)
+
+
+def planned_for(count: int | None = None) -> Machine:
+    """What the plan `auto` lays nests out for: so many workers (None: all there are) and this machine's caches."""
+    return Machine(threads() if count is None else count, _cache_bytes())
+
+
+@cache
+def _cache_bytes() -> tuple[int, ...]:
+    """The first core's data caches by level; read once."""
+    levels = {each.level: each.bytes for each in caches()}
+    return tuple(levels[level] for level in sorted(levels))
 
 
 def _quota() -> int | None:

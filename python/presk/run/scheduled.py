@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import operator
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, TypeVar
 
 from presk import _native
+from presk.kernel.lowered import Chosen
 from presk.realization.model import Plan, Realization
 from presk.realization.resolve import require_workers
 from presk.run import arguments, machine
@@ -65,12 +66,14 @@ class ScheduledBackend(Backend):
             raise fail("E9007", f"{count} threads were asked for", hint=f"a number from 1 to {MOST_THREADS}")
         if self.is_native and plan is not None:
             require_workers(plan, count)
-        schedule = record(entry.program, choices(realization, plan or Plan(), entry.program), donate)
+        said = choices(realization, plan or Plan(), entry.program, machine.planned_for(count))
+        chosen: dict[str, list[Chosen]] = {}
+        schedule = record(entry.program, said, donate, chosen)
         require_memory(entry.name, schedule.arena)
         text = print_schedule(schedule)
         source = Source("<schedule>", text)
         runner = diagnosed(source, lambda: self.compile(text))
-        return ScheduledExecutable(self.name, entry, schedule, runner, count, _plans(entry, schedule))
+        return ScheduledExecutable(self.name, entry, schedule, runner, count, _plans(entry, schedule), chosen)
 
     def compile(self, text: str) -> _native.Schedule:
         """A schedule's text with its kernels compiled. Raises the extension's ScheduleError."""
@@ -102,7 +105,7 @@ class ScheduledExecutable(Executable):
 
     Floats are read in place where they are C-contiguous, aligned, in the machine's byte order and of the input's type:
     changed by another thread during a call they give unspecified values, never a fault. Results are new arrays, except
-    that a donated argument's array may come back as a result.
+    that a donated argument's array may come back as a result. `chosen` is what the plan `auto` chose, by site.
     """
 
     backend: str
@@ -111,6 +114,7 @@ class ScheduledExecutable(Executable):
     runner: _native.Schedule
     threads: int
     plans: tuple[tuple[str, arguments.Plan], ...]
+    chosen: Mapping[str, Sequence[Chosen]]
     bound: dict[str, tuple[Array, ...]] = field(default_factory=dict[str, tuple[Array, ...]])
 
     @property

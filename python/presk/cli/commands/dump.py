@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 import click
@@ -11,7 +12,10 @@ from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, QUIET, TRAINING
 if TYPE_CHECKING:
     from presk.core.nodes import Program
 
-REALIZED = ("kernel", "schedule", "clif", "asm")
+PLAN = "plan"
+"""The stage that `--plan` alone asks for."""
+
+REALIZED = ("kernel", "schedule", "clif", "asm", PLAN)
 """Stages that depend on a realization and a plan."""
 
 BUILT = ("ast", "core", "groups", *REALIZED)
@@ -23,7 +27,10 @@ LATER = ("c",)
 @FILE
 @ENTRY
 @click.option(
-    "--stage", required=True, metavar="STAGE", type=click.Choice([*BUILT, *LATER]), help=f"One of {', '.join(BUILT)}."
+    "--stage",
+    metavar="STAGE",
+    type=click.Choice([*BUILT, *LATER]),
+    help=f"One of {', '.join(BUILT)}.  [with --plan: plan]",
 )
 @click.option("--realize", metavar="R", help="f64, f32, bf16, f64+fma, f32+fma or @FILE.  [default: f32]")
 @click.option("--plan", metavar="PLAN", help="auto, default or @FILE.  [default: default]")
@@ -34,7 +41,7 @@ LATER = ("c",)
 def command(
     file: str,
     entry: str | None,
-    stage: str,
+    stage: str | None,
     realize: str | None,
     plan: str | None,
     dims: dict[str, int],
@@ -47,8 +54,13 @@ def command(
     ast: the file's syntax tree, which belongs to no entry. core: the entry at its sizes in A-normal form, simplified;
     sites are named by its numbers. groups: how it is cut into loop nests. kernel: the loop nests themselves, under a
     realization and a plan. schedule: all that one call does, buffers, steps and kernels. clif: the kernels as
-    Cranelift is given them. asm: their machine code under the lines of the kernels.
+    Cranelift is given them. asm: their machine code under the lines of the kernels. plan: what the plan says of each
+    nest; of auto, what it chose and why.
     """
+    if stage is None:
+        if plan is None:
+            raise click.UsageError("Missing option '--stage'.")
+        stage = PLAN
     if stage == "ast":
         if entry is not None or dims or training:
             raise click.UsageError("the syntax tree is the file's: --entry, --dim and --training don't apply to it")
@@ -81,21 +93,29 @@ def command(
 def _realized(program: Program, stage: str, realize: str, plan: str) -> str:
     """The schedule of an entry's simplified Core, or its kernels, or the code made of them."""
     from presk.kernel.dump import print_dump
+    from presk.kernel.lowered import Chosen
     from presk.realization.model import read_plan, read_realization
+    from presk.run.machine import planned_for
     from presk.run.record.choices import choices
+    from presk.run.record.chosen_text import print_chosen
     from presk.run.record.counts import launches, saved
     from presk.run.record.recorder import record
     from presk.run.record.text import print_schedule
 
-    schedule = record(program, choices(read_realization(realize), read_plan(plan), program))
+    machine, chosen = planned_for(), dict[str, list[Chosen]]()
+    read = read_plan(plan)
+    schedule = record(program, choices(read_realization(realize), read, program, machine), chosen=chosen)
     if stage == "schedule":
         return print_schedule(schedule)
     if stage in ("clif", "asm"):
         from presk.run.listing import print_clif, print_machine_code
 
         return print_clif(schedule) if stage == "clif" else print_machine_code(schedule)
+    reasons = print_chosen(machine, chosen) if read.rule == "auto" else ""
+    if stage == PLAN:
+        return reasons or json.dumps(read.json(), indent=2)
     made, spared = launches(schedule.steps), saved(program)
-    return print_dump(schedule.kernels, made, schedule.realization, made + spared, spared)
+    return reasons + print_dump(schedule.kernels, made, schedule.realization, made + spared, spared)
 
 
 def _dump_tree(file: str) -> None:

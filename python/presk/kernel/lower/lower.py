@@ -11,9 +11,10 @@ from threading import Lock
 
 from presk.core.groups import Group
 from presk.core.nodes import Body, Function, Loop, MapTrees, Ref
+from presk.kernel.lower import auto
 from presk.kernel.lower.table import RULES
 from presk.kernel.lower.task import Task
-from presk.kernel.lowered import Layout, Lowered, SiteChoice
+from presk.kernel.lowered import Layout, Lowered, Machine, SiteChoice
 from presk.kernel.nodes import Element
 from presk.shapes.types import Type
 from presk.text.diagnostics import InternalError
@@ -33,8 +34,11 @@ def lower(
     choice: SiteChoice,
     layout: Layout,
     following: tuple[Group, SiteChoice] | None = None,
+    machine: Machine | None = None,
 ) -> Lowered:
     """The launches of a group of one of the function's bodies, whose sizes are known.
+
+    With a `machine` the rule `auto` lays the nest out for it, and `layout` must leave everything open.
 
     `elements` says how each real tensor the group reads is held (of a tree, each leaf); nats and booleans are held as
     their types say. `following` is the group of the add that joins a contraction's store where the layout says
@@ -50,7 +54,7 @@ def lower(
     rule = RULES.get(primitive)
     if rule is None:
         raise InternalError(f"`{primitive}` at {task.site} has no kernel")
-    return rule(task)
+    return rule(task) if machine is None else auto.lower(task, rule, machine)
 
 
 def types_of(function: Function) -> Mapping[int, Type]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from presk.core.nodes import Let, Program
-from presk.kernel.lowered import Layout, SiteChoice, Split
+from presk.kernel.lowered import Layout, Machine, SiteChoice, Split
 from presk.kernel.nodes import Element, ElementKind
 from presk.realization.model import Plan, Realization
 from presk.realization.resolve import LeafNumbers, SiteNumbers, resolve
@@ -26,8 +26,8 @@ INTEGERS: Mapping[str, ElementKind] = {"int8": "int8", "int4": "int4"}
 """The types of quantised parameters."""
 
 
-def choices(realization: Realization, plan: Plan, program: Program) -> Choices:
-    """What a realization and a plan say of an entry's simplified Core.
+def choices(realization: Realization, plan: Plan, program: Program, machine: Machine | None = None) -> Choices:
+    """What a realization and a plan say of an entry's simplified Core. `machine` is what the plan `auto` looks at.
 
     Raises PreskError E7002 where they name what the entry hasn't, or were written for another one.
     """
@@ -46,7 +46,8 @@ def choices(realization: Realization, plan: Plan, program: Program) -> Choices:
     def parameter(path: str, tensor: Tensor) -> tuple[Element, int]:
         return elements.get(path) or (resting(realization.default, tensor), 0)
 
-    return Choices(realization.name, realization.default, site, nest, parameter)
+    rule = (machine or Machine()) if plan.rule == "auto" else None
+    return Choices(realization.name, realization.default, site, nest, parameter, rule)
 
 
 def resting(default: str, tensor: Tensor) -> Element:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from presk.core.groups import BodyGroups
 from presk.core.nodes import Function, Let
-from presk.kernel.lowered import Layout, SiteChoice
+from presk.kernel.lowered import Layout, Machine, SiteChoice
 from presk.kernel.nodes import Element
 from presk.run.record.handles import Handle
 from presk.shapes.types import Tensor
@@ -22,7 +22,7 @@ class Choices:
 
     `site` and `layout` take a function's name and a let. `parameter` takes a leaf's path and gives its element at
     rest and, where it is quantised, how many of its leading axes are layers: the element's scales count the axes
-    behind them.
+    behind them. `machine` is what the plan `auto` lays nests out for; under another plan there is none.
     """
 
     name: str
@@ -30,6 +30,7 @@ class Choices:
     site: Callable[[str, Let], SiteChoice]
     layout: Callable[[str, Let], Layout]
     parameter: Callable[[str, Tensor], tuple[Element, int]]
+    machine: Machine | None = None
 
 
 @dataclass

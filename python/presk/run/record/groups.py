@@ -19,6 +19,7 @@ from presk.kernel.lowered import Buffered, Launch, Lowered, SiteChoice, Temporar
 from presk.kernel.nodes import BufferType, Element
 from presk.run.record import quantised, schedule
 from presk.run.record.coalesce import Either, Saved
+from presk.run.record.epilogues import Join
 from presk.run.record.frame import Frame
 from presk.run.record.handles import Handle, Held, Known, Round, Tree, component
 from presk.run.record.schedule import Convert, Divided, Fixed, SetCount, Splitting, View
@@ -61,15 +62,44 @@ def launch_group(
     elements = {ref: _element(handle, choice) for ref, handle in found.items()}
     layout = recorder.choices.layout(frame.function.name, let)
     key = (function.name, id(body), group.root, tuple(sorted(elements.items(), key=repr)), choice, layout, type_)
-    lowered = recorder.lowered.get(key)
-    if lowered is None:
-        lowered = recorder.lowered[key] = lower(function, body, group, elements, choice, layout)
     site = f"{frame.function.name}/%{let.number}"
-    return _launches(recorder, lowered, found, site, type_, let.number)
+
+    def made() -> Lowered:
+        return lower(function, body, group, elements, choice, layout, machine=recorder.choices.machine)
+
+    return _launches(recorder, _lowered(recorder, key, site, made), found, site, type_, let.number)
 
 
-def _reads(frame: Frame, group: Group) -> dict[Ref, Handle]:
-    """What a group reads: of a tree, each leaf."""
+def launch_joined(recorder: Recorder, frame: Frame, body: Body, join: Join) -> Handle:
+    """Lowers a contraction with the addition that joins its store, and records its launches; the sum's handle."""
+    let, function = join.let, frame.function
+    reads = _reads(frame, join.group) | _reads(frame, join.following, without=let.number)
+    found = {ref: _readable(recorder, handle) for ref, handle in reads.items()}
+    choice, after = (_choice(recorder, frame, each, each.type) for each in (let, join.add))
+    elements = {ref: _element(handle, choice) for ref, handle in found.items()}
+    layout = recorder.choices.layout(function.name, let)
+    key = (function.name, id(body), let.number, tuple(sorted(elements.items(), key=repr)), choice, layout, after)
+    site = f"{function.name}/%{let.number}"
+
+    def made() -> Lowered:
+        following = (join.following, after)
+        return lower(function, body, join.group, elements, choice, layout, following, recorder.choices.machine)
+
+    return _launches(recorder, _lowered(recorder, key, site, made), found, site, join.add.type, join.add.number)
+
+
+def _lowered(recorder: Recorder, key: object, site: str, made: Callable[[], Lowered]) -> Lowered:
+    """A group lowered once for each key; what the rule `auto` chose is noted."""
+    known = recorder.lowered.get(key)
+    if known is None:
+        known = recorder.lowered[key] = made()
+        if known.chosen is not None:
+            recorder.chosen.setdefault(site, []).append(known.chosen)
+    return known
+
+
+def _reads(frame: Frame, group: Group, without: int | None = None) -> dict[Ref, Handle]:
+    """What a group reads but for one let: of a tree, each leaf."""
     found: dict[Ref, Handle] = {}
 
     def add(ref: Ref, handle: Handle) -> None:
@@ -80,7 +110,8 @@ def _reads(frame: Frame, group: Group) -> dict[Ref, Handle]:
             found[ref] = handle
 
     for read in group.reads:
-        add(read.ref, component(frame.values[read.ref.number], read.ref.path))
+        if read.ref.number != without:
+            add(read.ref, component(frame.values[read.ref.number], read.ref.path))
     return found
 
 

@@ -29,11 +29,12 @@ from presk.core.nodes import (
     Ref,
     SetField,
 )
-from presk.kernel.lowered import Lowered
+from presk.kernel.lowered import Chosen, Lowered
 from presk.kernel.nodes import Element, Kernel
 from presk.run.record import groups, loops, random
 from presk.run.record.arena import place
 from presk.run.record.coalesce import Recorded, coalesce
+from presk.run.record.epilogues import joins_of
 from presk.run.record.frame import Choices, Frame
 from presk.run.record.handles import Handle, Held, Known, Tree, build, component, leaves, replaced, volume
 from presk.run.record.quantised import quantised
@@ -57,6 +58,7 @@ class Recorder:
     converted: list[dict[tuple[View, Element, Element, int], View]] = field(default_factory=lambda: [{}])
     counters: list[int] = field(default_factory=list[int])
     loops: int = 0
+    chosen: dict[str, list[Chosen]] = field(default_factory=dict[str, "list[Chosen]"])
 
     def fresh(self, element: Element, count: int) -> View:
         """A new buffer of the arena."""
@@ -82,10 +84,17 @@ class Recorder:
 
     def body(self, frame: Frame, body: Body, owner: int | None) -> Handle:
         """Follows the lets of a body; its result."""
-        roots = {group.root: group for group in frame.bodies[owner].groups}
+        found = frame.bodies[owner].groups
+        roots = {group.root: group for group in found}
+        joins = joins_of(self, frame, body, found)
+        adds = {join.add.number: join for join in joins.values()}
         for let in body.lets:
             group = roots.get(let.number)
-            if group is not None or not isinstance(let.value, Apply):
+            if let.number in joins:
+                continue
+            if let.number in adds:
+                frame.values[let.number] = groups.launch_joined(self, frame, body, adds[let.number])
+            elif group is not None or not isinstance(let.value, Apply):
                 frame.values[let.number] = self.let(frame, body, let, group)
         return self.operand(frame, body.result)
 
@@ -122,12 +131,20 @@ class Recorder:
                 return Known(value, kind)
 
 
-def record(program: Program, choices: Choices, donate: Sequence[int] = ()) -> Schedule:
+def record(
+    program: Program,
+    choices: Choices,
+    donate: Sequence[int] = (),
+    chosen: dict[str, list[Chosen]] | None = None,
+) -> Schedule:
     """The schedule of an entry. `donate` are the numbers of parameters whose buffers may be overwritten.
 
-    Raises PreskError E7002 where a choice can't be run as stated.
+    `chosen`, where it is given, gets what the plan `auto` chose, by site, once for each way the site is lowered. Raises
+    PreskError E7002 where a choice can't be run as stated.
     """
     recorder = Recorder({each.name: each for each in program.functions}, choices)
+    if chosen is not None:
+        recorder.chosen = chosen
     inputs: list[Input] = []
     arguments: list[Handle] = []
     for number, parameter in enumerate(program.entry.parameters):
