@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from presk.api.program import Program as Program
     from presk.api.program import load as load
     from presk.api.program import loads as loads
+    from presk.api.training import Run as Run
+    from presk.api.training import train as train
     from presk.choose.gap import Gap as Gap
     from presk.exact.values import ExactArray as ExactArray
     from presk.realization.model import Plan as Plan
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     from presk.text.diagnostics import Diagnostic as Diagnostic
     from presk.text.diagnostics import InternalError as InternalError
     from presk.text.diagnostics import PreskError as PreskError
+    from presk.train.events import Measurement as Measurement
+    from presk.train.events import Remark as Remark
+    from presk.train.events import Step as Step
 
 __version__ = "0.1.0"
 
@@ -41,19 +46,28 @@ _HOMES = {
     "Gap": "presk.choose.gap",
     "Generation": "presk.api.generate",
     "InternalError": "presk.text.diagnostics",
+    "Measurement": "presk.train.events",
     "Plan": "presk.realization.model",
     "PreskError": "presk.text.diagnostics",
     "Program": "presk.api.program",
     "Quantized": "presk.realization.quantized",
     "Realization": "presk.realization.model",
+    "Remark": "presk.train.events",
+    "Run": "presk.api.training",
+    "Step": "presk.train.events",
     "compile": "presk.api.compiled",
     "generate": "presk.api.generate",
     "load": "presk.api.program",
     "load_file": "presk.api.files",
     "loads": "presk.api.program",
     "save_file": "presk.api.files",
+    "train": "presk.api.training",
 }
 """The module each public name comes from. The imports above tell type checkers the same; a test compares the two."""
+
+import_module("presk.train")
+del globals()["train"]
+"""`presk.train` is a function, and a folder too: its first import binds the folder, and no later one does so again."""
 
 __all__ = sorted([*_HOMES, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
 

@@ -41,4 +41,11 @@ def test_importing_presk_loads_nothing_else() -> None:
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = {name.split(".")[0] for name in done.stdout.split()}
     assert not loaded & {"numpy", "flint", "mpmath", "click", "rich", "ml_dtypes", "safetensors", "jsonschema"}
-    assert not [name for name in done.stdout.split() if name.startswith("presk.")]
+    assert [name for name in done.stdout.split() if name.startswith("presk.")] == ["presk.train"]  # an empty file
+
+
+@pytest.mark.parametrize("first", ["presk.train.rows", "presk.api.training", "presk"])
+def test_train_is_the_function_whatever_is_imported_first(first: str) -> None:
+    script = f"import {first}, presk; print(presk.train.__module__, presk.train.__name__)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["presk.api.training", "train"]

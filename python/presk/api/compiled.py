@@ -16,7 +16,7 @@ from presk.api import listings
 from presk.api.listings import Memory
 from presk.api.program import Entry, find_entry
 from presk.api.signature import DataParameter, whole_number
-from presk.api.specialize import KEPT, CacheInfo, Settings, Specialization, Specializer, default_value, shapes_of
+from presk.api.specialize import KEPT, CacheInfo, Recent, Settings, Specialization, Specializer, default_value, shapes_of
 from presk.choose.contributions import Progress, observe
 from presk.choose.gap import Gap, measure_gap
 from presk.core.nodes import Program as Core
@@ -63,6 +63,10 @@ class Compiled:
         E6034 for arguments that aren't the parameters', E6030 for trees, E6001 for shapes and types, E6002 for
         indices, E6003 where the result isn't defined; E4001 where a size is in no argument and not in `dims`.
         """
+        if not named:
+            result = self._specializer.immediate(args, seed, step, row_offset)
+            if result is not None:
+                return result
         values, sizes, give = self._specializer.enter(self.parameters, args, named)
         self._specializer.require(values)
         made, fitted = self._specializer.specialize(values, sizes)
@@ -241,15 +245,21 @@ class Bound:
         self._rest = [name for name in specializer.signature.names if name not in self._leading | self._sizes]
         self._executables: OrderedDict[Specialization, Executable] = OrderedDict()
         self._by_shape: OrderedDict[Hashable, Executable] = OrderedDict()
+        self._recent = Recent(specializer.plain_count(self._rest))
 
     def __call__(self, /, *args: Any, seed: int = 0, step: int = 0, row_offset: int = 0, **named: Any) -> Any:
         """The entry's value on the remaining arguments; errors as for a call of the Compiled."""
+        if not named:
+            result = self._recent.run(args, seed, step, row_offset)
+            if result is not None:
+                return result
         specializer = self._specializer
         values, sizes, give = specializer.enter(self._rest, args, named)
         key = shapes_of(values, sizes)
         executable = self._by_shape.get(key)
         if executable is None:
             executable = _keep(self._by_shape, key, self._executable(values, sizes))
+        self._recent.note(executable)
         others = specializer.complete(values, bound=len(self._leading))
         result = executable(*others, seed=seed, step=step, row_offset=row_offset)
         return result if give is None else trees.map_leaves(result, give)
@@ -305,7 +315,7 @@ def compile(
         whole_number("bits", bits),
         certify,
         tuple(sorted((name, whole_number(name, size)) for name, size in (dims or {}).items())),
-        None if threads is None else _workers(threads),
+        None if threads is None else workers(threads),
         training,
     )
     made = Compiled(find_entry(entry), settings)
@@ -314,7 +324,8 @@ def compile(
     return made
 
 
-def _workers(threads: int) -> int:
+def workers(threads: int) -> int:
+    """A number of threads. E9007 for one that can't run anything."""
     count = whole_number("threads", threads)
     if count < 1:
         raise fail("E9007", f"{count} threads can't run anything", hint="a number from 1 on")

@@ -20,6 +20,7 @@ from presk.run.backend import Value
 from presk.text.diagnostics import fail
 from presk.text.files import read_bytes, shown
 from presk.train import tokenizers
+from presk.train.checkpoints import find_weights
 from presk.train.generate import NEXT_TOKEN, Generator, Sampling, language_model
 from presk.train.tokenizers import Tokenizer
 
@@ -146,7 +147,8 @@ def next_token(model: Program | Entry | str) -> Entry:
 
 
 def read_weights(path: str | Path) -> tuple[Value, str | None]:
-    """A file's parameters, and the tokenizer it carries as its description."""
+    """The parameters of a file or of a run's folder, and the tokenizer they carry as its description."""
+    path = find_weights(Path(path))
     return tensor_files.read_tree(path), tensor_files.read(path).metadata.get(tokenizers.METADATA)
 
 

@@ -60,10 +60,12 @@ class Program:
         return self.checked.hash
 
     def __getitem__(self, entry: str) -> Entry:
-        """The entry of this name: a function with its module's parameters given, `Linear{3, 2}.apply`.
+        """The entry of this name: a function with its module's parameters, `Linear{3, 2}.apply`, or a train block.
 
         Raises PreskError where the program has no such function; its sizes are checked when it is compiled.
         """
+        if entry.strip() in self.checked.trains:
+            return Entry(self, entry.strip())
         find_entry_function(BoundConstants(self.checked.files, self.checked.overrides), self.checked, entry)
         return Entry(self, entry.strip())
 
@@ -96,7 +98,7 @@ class Program:
 
 @dataclass(frozen=True, eq=False)
 class Entry:
-    """A function of a program by its name, to be compiled. Made by `program[name]`."""
+    """A function of a program by its name, to be compiled, or a train block, to be trained. Made by `program[name]`."""
 
     program: Program
     name: str

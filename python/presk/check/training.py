@@ -31,6 +31,9 @@ KEYS = (*REQUIRED, "data", "epochs", "clip", "seed", "last", "eval", "patience",
 WHOLE = {"batch": "whole", "epochs": "whole", "seed": "count", "eval": "whole", "patience": "whole", "keep": "whole"}
 """Keys that take a whole number, and from what."""
 
+ACCUMULATION = ("accumulate", "accumulation", "accumulation_steps", "gradient_accumulation")
+"""Keys by which other libraries' users ask for it."""
+
 OPTIMIZER_OWN = ("p", "g", "s", "t", "lr")
 """Parameters of an optimizer's `step` that the loop gives."""
 
@@ -74,12 +77,19 @@ def check_trains(
     values = BoundConstants(session.files, overrides)
     for name, declaration in session.files.main.trains.items():
         if isinstance(declaration.node, tree.Train):
-            reader = _BlockReader(session, values, declaration.file, declaration.node)
-            block = reader.read()
-            diagnostics.extend(reader.found)
+            block, found = read_block(session, values, declaration.file, declaration.node)
+            diagnostics.extend(found)
             if block is not None:
                 blocks[name] = block
     return blocks, diagnostics
+
+
+def read_block(
+    session: CheckSession, values: BoundConstants, file: File, node: tree.Train
+) -> tuple[TrainBlock | None, list[Diagnostic]]:
+    """A block, or None where it does not check, and what is wrong with it."""
+    reader = _BlockReader(session, values, file, node)
+    return reader.read(), reader.found
 
 
 class _BlockReader:
@@ -128,7 +138,10 @@ class _BlockReader:
     def _sort(self) -> None:
         """Takes the items by their keys."""
         for item in self.node.items:
-            if item.key not in KEYS:
+            if item.key in ACCUMULATION:
+                hint = "a larger `batch` gives the same mean"
+                self.found.append(Diagnostic("E8085", "gradients aren't accumulated yet", item.key_span, hint))
+            elif item.key not in KEYS:
                 hint = did_you_mean(item.key, KEYS) or f"the keys are {', '.join(KEYS)}"
                 self.found.append(Diagnostic("E8020", f"a train block has no key `{item.key}`", item.key_span, hint))
             elif item.key in self.items:

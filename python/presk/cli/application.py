@@ -16,6 +16,7 @@ COMMANDS = {
     "fmt": "Format programs.",
     "run": "Call an entry once on given or made-up inputs.",
     "dump": "Print what a pass made of an entry.",
+    "train": "Train a block of a program.",
     "generate": "Write text with a trained language model.",
     "bench": "Time calls of an entry on every backend, in f64, f32 and bf16.",
     "gap": "Measure how far a call is from the exact result.",

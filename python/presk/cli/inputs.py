@@ -22,6 +22,7 @@ from presk.run import array_files, trees
 from presk.run.tensor_files import read_tree
 from presk.text.diagnostics import PreskError, fail
 from presk.text.files import read_bytes
+from presk.train.checkpoints import find_weights
 
 FROM_FILE = "@"
 
@@ -108,12 +109,12 @@ def _malformed(path: trees.Path, what: str) -> PreskError:
 
 
 def read_weights(compiled: Compiled, path: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry's module parameters from a file. A usage error where the option can't apply."""
+    """The entry's module parameters from a file, or from a run's folder. A usage error where they can't apply."""
     names = compiled.modules
     if not names:
         raise click.UsageError(f"--weights: `{compiled.entry.name}` takes no module")
     clash = [name for name in names if name in given]
     if clash:
         raise click.UsageError(f"--weights and --input both give `{clash[0]}`")
-    tree = read_tree(path)
+    tree = read_tree(find_weights(Path(path)))
     return {names[0]: tree} if len(names) == 1 else tree

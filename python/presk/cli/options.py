@@ -88,7 +88,9 @@ _INPUT = click.option(
     help="An argument: x=@x.npy, x=@batch.npz, or JSON such as t=[1,2]. Made up where it isn't given.",
 )
 _WEIGHTS = click.option(
-    "--weights", metavar="FILE", help="The module's parameters: a safetensors file. Drawn where not given."
+    "--weights",
+    metavar="FILE",
+    help="The module's parameters: a safetensors file or a run's folder. Drawn where not given.",
 )
 
 

@@ -63,6 +63,15 @@ def read(path: str | Path) -> dict[str, Array]:
     return dict(tensor_files.read(path).arrays)
 
 
+def map_npy(path: str | Path) -> Array:
+    """The array of an npy file, mapped: its elements are read from the disk when they are looked at.
+
+    E8001 where it can't be read, E8003 where it is no npy file.
+    """
+    with _diagnosed(path):
+        return np.lib.format.open_memmap(path, mode="r")
+
+
 def read_folder(path: str | Path) -> dict[str, Array]:
     """All arrays of the tensor files in a folder and below, as `file/name`, sorted. E8003 where there are none."""
     found: dict[str, Array] = {}

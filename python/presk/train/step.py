@@ -10,8 +10,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 
 from presk.check.calls import session_signature
+from presk.check.initial import initializers
 from presk.check.program import Checked
 from presk.check.scope import Declaration, File
 from presk.check.session import Session
@@ -22,6 +24,7 @@ from presk.check.values import FunctionType, FunctionValue
 from presk.core.bind import BindSession, bind_function
 from presk.core.nodes import Program
 from presk.run import trees
+from presk.run.initial import draw_parameters
 from presk.shapes import constants, types
 from presk.shapes.types import ModuleOf, RecordOf, TreeVariable, Type
 from presk.syntax import tree
@@ -49,9 +52,9 @@ class Task:
 def open_task(checked: Checked, block: TrainBlock) -> Task:
     """A checked block at its constants' values."""
     session = BindSession(checked, training=True)
-    model = resolve(TypeScope(session, block.file, {}), block.model)
+    model = _model(session, block)
     pattern, batch = _data_types(session, block.function)
-    assert isinstance(model, ModuleOf) and isinstance(batch, RecordOf), "the block was checked"
+    assert isinstance(batch, RecordOf), "the block was checked"
     solver = Solver()
     solver.match(pattern, model, f"the model of `{block.name}`")
     solver.solve()
@@ -81,6 +84,13 @@ def bind_state(task: Task) -> Program:
     declaration = task.block.optimizer_file.declarations["init"]
     function = FunctionValue(declaration, None, (task.model,))
     return bind_function(session, function, declaration.label, arguments=[task.model])
+
+
+def initial(task: Task, seed: int) -> Any:
+    """The parameters before the first step, in f64: those that `init` of the model's entries draws."""
+    session = BindSession(task.checked, training=False)
+    model = _model(session, task.block)
+    return draw_parameters(model, initializers(session, model), seed)
 
 
 def frozen_paths(task: Task) -> list[trees.Path]:
@@ -124,6 +134,13 @@ def _declared(task: Task) -> Declaration:
     imports = {**home.imports, _optimizer_name(task): block.optimizer_file}
     file = File(source, home.path, home.name, content, dict(home.declarations), imports)
     return Declaration(content.declarations[0], file, f"{block.name}.{STEP}")  # pyright: ignore[reportArgumentType]
+
+
+def _model(session: Session, block: TrainBlock) -> ModuleOf:
+    """The model's type at the constants' values; the session knows its declaration then."""
+    model = resolve(TypeScope(session, block.file, {}), block.model)
+    assert isinstance(model, ModuleOf), "the block was checked"
+    return model
 
 
 def _data_types(session: Session, function: FunctionValue) -> tuple[Type, Type]:

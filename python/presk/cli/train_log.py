@@ -1,0 +1,81 @@
+"""The log of a training: a line every so many steps on stdout, and a bar on stderr where that is a terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from presk.train.events import Event, Measurement, Remark, Start, Step
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+LINES = 10
+"""Steps shown of a training, at least."""
+
+Tell = Callable[[Event], None]
+
+
+@contextmanager
+def log(quiet: bool, to_stderr: bool) -> Generator[Tell]:
+    """Gives what is to be told of events. `to_stderr`: stdout is for the answer alone."""
+    if quiet:
+        yield lambda _event: None
+    elif sys.stderr.isatty():
+        with _bar() as progress:
+            yield _Log(to_stderr, progress).tell
+    else:
+        yield _Log(to_stderr, None).tell
+
+
+class _Log:
+    def __init__(self, to_stderr: bool, progress: Progress | None) -> None:
+        self.to_stderr = to_stderr
+        self.progress = progress
+        self.every = 1
+        self.task: Any = None
+
+    def tell(self, event: Event) -> None:
+        match event:
+            case Start(step=step, last=last):
+                self.every = interval(last)
+                self.show(event.line(), to_stderr=True)
+                if self.progress is not None:
+                    self.task = self.progress.add_task("loss", total=last, completed=step)
+            case Step(step=step, loss=loss):
+                if self.progress is not None:
+                    self.progress.update(self.task, completed=step, description=f"loss {loss:.4f}")
+                if step == 1 or step % self.every == 0:
+                    self.show(event.line())
+            case Measurement():
+                if event.step % self.every == 0 or event.is_best:
+                    self.show(event.line())
+            case Remark():
+                self.show(event.line(), to_stderr=True)
+
+    def show(self, line: str, *, to_stderr: bool = False) -> None:
+        """A line above the bar where there is one, so that the two don't meet on a terminal."""
+        if self.progress is not None and (to_stderr or self.to_stderr or sys.stdout.isatty()):
+            self.progress.console.print(line, markup=False, highlight=False)
+        else:
+            click.echo(line, err=to_stderr or self.to_stderr)
+
+
+def interval(last: int) -> int:
+    """Steps between lines: 1, 2 or 5 times a power of ten, so that there are LINES of them or more."""
+    candidates = (times * 10**power for power in range(19) for times in (1, 2, 5))
+    return max((each for each in candidates if last // each >= LINES), default=1)
+
+
+@contextmanager
+def _bar() -> Generator[Progress]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        yield progress

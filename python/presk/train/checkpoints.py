@@ -1,0 +1,215 @@
+"""Checkpoints: a training between two steps, in two files of a run's folder.
+
+`step-100.safetensors` holds the parameters under their own paths, so it is a file of weights like any other;
+`step-100.state.safetensors` holds the optimizer's state. Both say in their metadata what they belong to (`Mark`) and
+what their bits' hash is, so that a damaged or foreign file is told before anything is taken from it. Each is written
+whole or not at all, the state first: a checkpoint is there where its weights are. Called by the loop, by
+`presk run --weights` and by generation.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from presk.run import tensor_files, trees
+from presk.run.bits import hash_arrays
+from presk.text.diagnostics import Diagnostic, PreskError, fail
+from presk.text.files import shown
+from presk.train.exact_text import from_text, is_exact, to_text
+
+FOLDER = "checkpoints"
+"""Where a run's folder has them."""
+
+BEST = "best.safetensors"
+"""The weights with the smallest loss on the rows that measure, in the run's folder."""
+
+FORMAT = "presk-checkpoint-1"
+
+NAME = re.compile(r"step-([0-9]{1,18})\.safetensors")
+
+EXACT = "exact"
+"""In the state's file: the parameters' exact numbers, where the reference trains."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What a checkpoint says of itself beside its arrays.
+
+    `settings` decide the run's bits, by name. `step` is the last that was taken, `epoch` and `place` where the data
+    stand: so many batches of that epoch are behind. `best` is the smallest loss measured yet, and `stale` the number of
+    measurements since. `notes` are what further data are read by, such as the tokenizer.
+    """
+
+    settings: Mapping[str, str]
+    step: int
+    epoch: int
+    place: int
+    best: float | None = None
+    stale: int = 0
+    notes: Mapping[str, str] | None = None
+
+    def metadata(self) -> dict[str, str]:
+        """The mark as a tensor file's metadata has it."""
+        named = {"program": self.settings["program"], "realization": self.settings["realization"]}
+        counts = {"seed": self.settings["seed"], "step": str(self.step), "epoch": str(self.epoch)}
+        measured = {} if self.best is None else {"best": self.best.hex()}
+        said = {"format": FORMAT, "place": str(self.place), "stale": str(self.stale), "settings": _json(self.settings)}
+        return {**named, **counts, **said, **measured, **(self.notes or {})}
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A checkpoint that was read: trees of arrays, of exact ones where the reference trains."""
+
+    parameters: Any
+    state: Any
+    mark: Mark
+
+
+def write(folder: Path, parameters: Any, state: Any, mark: Mark) -> None:
+    """Writes a checkpoint into a run's folder. E8002 where it can't be; those before it stand."""
+    stored = {"state": state, EXACT: parameters} if is_exact(parameters) else {"state": state}
+    weights = trees.map_leaves(parameters, np.asarray)
+    metadata = mark.metadata() | {"parameters": tree_hash(weights)}
+    text = to_text(stored)
+    path = weights_path(folder, mark.step)
+    tensor_files.write(_state_path(path), text, metadata | {"hash": tree_hash(text)})
+    tensor_files.write(path, weights, metadata)
+
+
+def write_best(folder: Path, parameters: Any, mark: Mark) -> None:
+    """Writes the weights alone, as the best so far."""
+    weights = trees.map_leaves(parameters, np.asarray)
+    tensor_files.write(folder / BEST, weights, mark.metadata() | {"parameters": tree_hash(weights)})
+
+
+def prune(folder: Path, keep: int) -> None:
+    """Deletes all but the newest `keep` checkpoints: weights first, for a checkpoint is there where they are."""
+    for step in steps(folder)[:-keep]:
+        path = weights_path(folder, step)
+        for each in (path, _state_path(path)):
+            with suppress(OSError):
+                each.unlink(missing_ok=True)
+
+
+def steps(folder: Path) -> list[int]:
+    """The steps of a run's folder that have a checkpoint, in order."""
+    try:
+        names = [each.name for each in (folder / FOLDER).iterdir()]
+    except OSError:
+        return []
+    return sorted(int(found[1]) for name in names if (found := NAME.fullmatch(name)))
+
+
+def newest(folder: Path, settings: Mapping[str, str]) -> tuple[Checkpoint, list[Diagnostic]]:
+    """The newest checkpoint that can be read, and what is wrong with those after it.
+
+    It goes on to the very bits the newer ones would have gone on to, so nothing is lost but time. E8081 where there is
+    none, E8082 where one belongs to something else than `settings`.
+    """
+    damaged: list[Diagnostic] = []
+    for step in reversed(steps(folder)):
+        try:
+            found = read(weights_path(folder, step))
+        except PreskError as error:
+            damaged.extend(error.diagnostics)
+            continue
+        require_settings(folder, found.mark.settings, settings)
+        return found, damaged
+    hint = "without --resume a run begins anew"
+    raise PreskError([*damaged, Diagnostic("E8081", f"`{shown(folder)}` has no checkpoint to go on from", None, hint)])
+
+
+def read(path: Path) -> Checkpoint:
+    """The checkpoint whose weights are at `path`. E8001, E8003 and E8081 where it can't be read or is damaged."""
+    weights = tensor_files.read(path)
+    mark = read_mark(path, weights.metadata)
+    parameters = _whole(path, weights.arrays, weights.metadata.get("parameters"))
+    beside = _state_path(path)
+    state = tensor_files.read(beside)
+    stored = from_text(_whole(beside, state.arrays, state.metadata.get("hash")))
+    if state.metadata.get("parameters") != weights.metadata.get("parameters"):
+        raise _damaged(beside, "belongs to other weights")
+    return Checkpoint(stored.get(EXACT, parameters), stored.get("state", {}), mark)
+
+
+def read_mark(path: Path, metadata: Mapping[str, str]) -> Mark:
+    """What a checkpoint's metadata says. E8081 where it isn't one's."""
+    if metadata.get("format") != FORMAT:
+        raise _damaged(path, "isn't a checkpoint of a training")
+    known = {"format", "settings", "step", "epoch", "place", "best", "stale", "parameters", "hash", "presk", "order"}
+    try:
+        settings = cast(dict[str, str], json.loads(metadata["settings"]))
+        step, epoch, place = (int(metadata[name]) for name in ("step", "epoch", "place"))
+        best = float.fromhex(metadata["best"]) if "best" in metadata else None
+        notes = {name: text for name, text in metadata.items() if name not in known | settings.keys()}
+        return Mark(settings, step, epoch, place, best, int(metadata["stale"]), notes)
+    except (KeyError, ValueError, RecursionError, AttributeError) as error:
+        raise _damaged(path, "doesn't say what it belongs to") from error
+
+
+def weights_path(folder: Path, step: int) -> Path:
+    """The weights of a step's checkpoint."""
+    return folder / FOLDER / f"step-{step}.safetensors"
+
+
+def find_weights(path: Path) -> Path:
+    """The weights that a path names: a file itself; of a run's folder the best ones, else the newest.
+
+    E8081 for a folder without any.
+    """
+    if not path.is_dir():
+        return path
+    if (path / BEST).is_file():
+        return path / BEST
+    found = steps(path)
+    if not found:
+        raise fail("E8081", f"the folder `{shown(path)}` has no checkpoint", hint="`presk train` writes them")
+    return weights_path(path, found[-1])
+
+
+def require_settings(folder: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
+    """E8082 where a run that is to go on was begun with other settings."""
+    for name in {**before, **now}:
+        if before.get(name) != now.get(name):
+            was, is_now = (shown(each.get(name) or "none") for each in (before, now))
+            message = (
+                f"the run in `{shown(folder)}` was begun with another {WORDS.get(name, name)}: {was}, not {is_now}"
+            )
+            raise fail("E8082", message, hint="go on with the same, or begin another run: --out FOLDER")
+
+
+WORDS = {"program": "program, or other constants", "data": "set of data", "rate": "learning rate", "train": "block"}
+"""What messages call settings whose names don't say it."""
+
+
+def tree_hash(tree: object) -> str:
+    """`sha256:…` of a tree's arrays: what `presk hash` prints for a file of them."""
+    return hash_arrays({".".join(path): np.asarray(leaf) for path, leaf in trees.leaves(tree)})
+
+
+def _state_path(path: Path) -> Path:
+    return path.with_suffix(".state.safetensors")
+
+
+def _whole(path: Path, arrays: Mapping[str, Any], said: str | None) -> Any:
+    """The tree of a file's arrays. E8081 where their bits aren't those that were written."""
+    if hash_arrays(dict(arrays)) != said:
+        raise _damaged(path, "is damaged: its bits aren't those that were written")
+    return trees.grow((tuple(name.split(".")), array) for name, array in arrays.items())
+
+
+def _damaged(path: Path, what: str) -> PreskError:
+    return fail("E8081", f"`{shown(path)}` {what}")
+
+
+def _json(data: object) -> str:
+    return json.dumps(data, sort_keys=True, ensure_ascii=False)

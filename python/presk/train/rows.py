@@ -1,0 +1,137 @@
+"""Rows: what data are to the loop, whatever they came from, and the order in which epochs take them.
+
+A row has an array for each leaf of the objective's batch, by the leaf's dotted path. The order of an epoch depends on
+the seed and the epoch's number alone (docs/draws.md): the batch of any step can be made without those before it.
+Called by the loop; made by `sources` and by whoever passes arrays.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from presk import draw
+from presk.run.bits import hash_arrays
+
+Array = NDArray[Any]
+Places = NDArray[np.int64]
+
+STREAM = "shuffle"
+"""The stream of an epoch's order; its path is empty, for a training has one order."""
+
+
+class Rows(ABC):
+    """A number of rows that can be taken by their places."""
+
+    @property
+    @abstractmethod
+    def count(self) -> int:
+        """How many rows there are."""
+
+    @abstractmethod
+    def take(self, places: Places) -> dict[str, Array]:
+        """The rows at these places as arrays with a leading axis, by leaf."""
+
+    @abstractmethod
+    def part(self, start: int, end: int) -> Rows:
+        """The rows from `start` up to `end`."""
+
+    @abstractmethod
+    def arrays(self) -> Mapping[str, Array]:
+        """What the rows are made of, whole: their types, sizes and hash are found out by it."""
+
+    def hash(self) -> str:
+        """`sha256:…` of what the rows are made of; of a mapped file's it is read once, front to back."""
+        return hash_arrays({name: np.asarray(array) for name, array in self.arrays().items()})
+
+
+@dataclass(frozen=True)
+class ArrayRows(Rows):
+    """Arrays with a leading axis of one size."""
+
+    fields: Mapping[str, Array]
+
+    @property
+    def count(self) -> int:
+        """The size of that axis."""
+        return len(next(iter(self.fields.values())))
+
+    def take(self, places: Places) -> dict[str, Array]:
+        return {name: np.asarray(array[places]) for name, array in self.fields.items()}
+
+    def part(self, start: int, end: int) -> ArrayRows:
+        return ArrayRows({name: array[start:end] for name, array in self.fields.items()})
+
+    def arrays(self) -> Mapping[str, Array]:
+        return self.fields
+
+
+@dataclass(frozen=True)
+class WindowRows(Rows):
+    """Windows of `context` + 1 symbols at a stride of `context`: `x` is a window without its last, `y` without its
+    first.
+    """
+
+    symbols: Array
+    context: int
+    names: tuple[str, ...]
+
+    @property
+    def count(self) -> int:
+        """Whole windows alone."""
+        return max(0, (len(self.symbols) - 1) // self.context)
+
+    def take(self, places: Places) -> dict[str, Array]:
+        starts = places[:, None] * self.context + np.arange(self.context)
+        shifted = {"x": starts, "y": starts + 1}
+        return {name: np.asarray(self.symbols[shifted[name]], dtype=np.int64) for name in self.names}
+
+    def part(self, start: int, end: int) -> WindowRows:
+        first = start * self.context
+        return WindowRows(self.symbols[first : end * self.context + 1], self.context, self.names)
+
+    def arrays(self) -> Mapping[str, Array]:
+        return {"symbols": self.symbols}
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The batches of a training: `size` rows each; the last of an epoch is shorter where `keep` is set, else left out.
+
+    Steps and epochs count from 1.
+    """
+
+    rows: Rows
+    size: int
+    keep: bool
+    seed: int
+
+    @property
+    def per_epoch(self) -> int:
+        """Steps in an epoch."""
+        whole, rest = divmod(self.rows.count, self.size)
+        return whole + 1 if self.keep and rest else whole
+
+    def epoch(self, step: int) -> int:
+        """The epoch a step belongs to."""
+        return (step - 1) // self.per_epoch + 1
+
+    def from_step(self, step: int) -> Iterator[dict[str, Array]]:
+        """The batches of this step and all that follow, without an end."""
+        epoch, place = divmod(step - 1, self.per_epoch)
+        while True:
+            order = draw.shuffle(draw.key(self.seed, STREAM, ""), epoch + 1, self.rows.count)
+            for at in range(place, self.per_epoch):
+                yield self.rows.take(order[at * self.size : (at + 1) * self.size])
+            epoch, place = epoch + 1, 0
+
+
+def in_order(rows: Rows, size: int) -> Iterator[tuple[int, dict[str, Array]]]:
+    """All rows in their own order, `size` at a time, the last batch shorter; each with its first row's place."""
+    for start in range(0, rows.count, size):
+        yield start, rows.take(np.arange(start, min(start + size, rows.count)))

@@ -1,0 +1,218 @@
+"""Data sources: from what a train block's `data` says, or from arrays in memory, to rows that train and rows that
+measure.
+
+The objective's batch decides what is wanted: its leaves, each with a leading axis that counts rows, their kinds and
+bounds, and those of their sizes that don't follow from the data. Everything is held against it here, once, before the
+first step. Called by the loop's preparation.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from presk.check.recipes import Recipe
+from presk.exact.constants import round_constant
+from presk.run import array_files, trees
+from presk.shapes.constants import Rational
+from presk.shapes.types import Tensor
+from presk.text.diagnostics import fail
+from presk.text.files import read_bytes, shown
+from presk.train import tokenizers
+from presk.train.batch_types import leaves, require_bounds, require_fields, settle
+from presk.train.rows import ArrayRows, Rows, WindowRows
+from presk.train.step import Task
+from presk.train.synthetic import synthesized
+from presk.train.tables import Scaling, read_column, read_columns, read_table
+
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Data:
+    """Rows that train, rows that measure (None where all train), and what a run keeps to read further data alike.
+
+    `notes` are JSON texts by name: the tokenizer, the scaling of columns, the labels of a column.
+    """
+
+    train: Rows
+    measure: Rows | None
+    notes: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
+def open_data(task: Task, given: Mapping[str, Any] | None, seed: int) -> Data:
+    """The block's data, or the arrays given in their place. E807x, and E804x for tokens."""
+    recipe = task.block.data
+    if given is not None:
+        fields = {".".join(path): np.asarray(leaf) for path, leaf in trees.leaves(given)}
+        data = _halves(task, fields, _share(recipe), "the data given")
+    elif recipe is None:
+        message = f"the train block `{task.block.name}` names no data, and none are given"
+        raise fail("E8070", message, hint='`data = csv("…")`, or presk.train(…, data={"x": x, "y": y})')
+    else:
+        data = SOURCES[recipe.name](task, recipe, seed)
+    if not data.train.count:
+        raise fail("E8075", "there are no rows to train on", hint="more data, or a larger `split`")
+    return data
+
+
+def _share(recipe: Recipe | None) -> Fraction:
+    """The share of the rows that trains."""
+    share = None if recipe is None else recipe.numbers.get("split")
+    if share is None:
+        return Fraction(1)
+    return share.value if isinstance(share, Rational) else Fraction(float(round_constant(share, "f64")))
+
+
+def _halves(task: Task, fields: Mapping[str, Array], share: Fraction, source: str) -> Data:
+    """Rows of arrays: the first ones train, the rest measure."""
+    require_fields(task.batch, fields, source)
+    rows = ArrayRows(fields)
+    if rows.count:
+        require_bounds(settle(task.batch, fields, rows.count), fields)
+    return _cut(rows, int(rows.count * share))
+
+
+def _cut(rows: Rows, at: int) -> Data:
+    measure = rows.part(at, rows.count)
+    return Data(rows.part(0, at), measure if measure.count else None)
+
+
+def _folder(task: Task) -> Path:
+    """What paths are relative to: the program's folder."""
+    path = task.block.file.path
+    return Path() if path is None else path.parent
+
+
+# Tables
+
+
+def _csv(task: Task, recipe: Recipe, _seed: int) -> Data:
+    table = read_table(_folder(task) / recipe.texts[0])
+    words = recipe.words or {}
+    wanted = leaves(task.batch)
+    fields: dict[str, Array] = {}
+    labels: dict[str, tuple[str, ...]] = {}
+    for name in ("x", "y"):
+        columns = words.get(name)
+        if columns is None:
+            continue
+        kind = wanted[name].kind if name in wanted else "real"
+        if isinstance(columns, tuple):
+            fields[name] = read_columns(table, columns, kind)
+        else:
+            column = read_column(table, str(columns), kind)
+            fields[name] = column.values
+            if column.labels is not None:
+                labels[name] = column.labels
+    require_fields(task.batch, fields, f"`{table.path}`")
+    share = _share(recipe)
+    notes = {"labels": json.dumps(labels, ensure_ascii=False)} if labels else dict[str, str]()
+    if words.get("standardize") is True:
+        cut = int(len(table.lines) * share)
+        notes["scaling"] = json.dumps(_standardize(fields, cut, wanted.get("x")))
+    return replace(_halves(task, fields, share, f"`{table.path}`"), notes=notes)
+
+
+def _standardize(fields: dict[str, Array], cut: int, x: Tensor | None) -> dict[str, Any]:
+    """Replaces `x` by its columns of mean 0 and deviation 1 over the rows that train. E8071 where it isn't real."""
+    if x is None or x.kind != "real":
+        raise fail("E8071", "`standardize` is for a batch whose `x` is real")
+    if not cut:
+        raise fail("E8075", "there are no rows to train on", hint="more data, or a larger `split`")
+    values = fields["x"]
+    columns = values.reshape(len(values), -1)
+    scaling = Scaling.of(columns[:cut])
+    fields["x"] = scaling.apply(columns).reshape(values.shape)
+    return {"x": {"mean": list(scaling.mean), "deviation": list(scaling.deviation)}}
+
+
+# Arrays
+
+
+def _arrays(task: Task, recipe: Recipe, _seed: int) -> Data:
+    path = _folder(task) / recipe.texts[0]
+    if path.is_dir():
+        fields = {each.stem: array_files.map_npy(each) for each in sorted(path.glob("*.npy"))}
+        if not fields:
+            raise fail("E8003", f"the folder `{shown(path)}` holds no npy file")
+    elif path.suffix == ".npy":
+        sole = list(leaves(task.batch))
+        fields = {sole[0] if len(sole) == 1 else path.stem: array_files.map_npy(path)}
+    else:
+        fields = array_files.read(path)
+    return _halves(task, fields, _share(recipe), f"`{shown(path)}`")
+
+
+# Tokens
+
+
+def _tokens(task: Task, recipe: Recipe, _seed: int) -> Data:
+    path = _folder(task) / recipe.texts[0]
+    context = _context(task, recipe)
+    notes: dict[str, str] = {}
+    if path.suffix == ".npy":
+        symbols = array_files.map_npy(path)
+        if symbols.ndim != 1 or symbols.dtype.kind not in "iu":
+            raise fail("E8071", f"`{shown(path)}` isn't one axis of whole numbers: symbols", hint="or give it as text")
+    else:
+        data = read_bytes(path, "the text")
+        choice = (recipe.words or {}).get("tokenizer", tokenizers.CHARS)
+        tokenizer = tokenizers.named(str(choice), data, shown(path), _folder(task))
+        tokenizers.require_fits(tokenizer, _bound(task), f"`{task.model.label}`")
+        symbols = tokenizer.encode_bytes(data, shown(path))
+        notes[tokenizers.METADATA] = tokenizer.to_metadata()
+    cut = int(len(symbols) * _share(recipe))
+    names = tuple(leaves(task.batch))
+    train, measure = (WindowRows(part, context, names) for part in (symbols[:cut], symbols[cut:]))
+    return Data(train, measure if measure.count else None, notes)
+
+
+def _context(task: Task, recipe: Recipe) -> int:
+    """The length of a window. E8071 where the batch isn't one of tokens, or says another."""
+    wanted = leaves(task.batch)
+    if not set(wanted) <= {"x", "y"} or any(each.kind != "nat" or len(each.axes) != 2 for each in wanted.values()):
+        hint = "`batch: {x: nat[batch, seq: T] < V, y: nat[batch, seq: T] < V}`"
+        raise fail("E8071", "the batch isn't one of tokens, `x` and the same one place on, `y`", hint=hint)
+    given = recipe.numbers.get("context")
+    asked = int(given.value) if isinstance(given, Rational) else None
+    sizes = {axis.size.whole for each in wanted.values() for axis in each.explicit[-1:]}
+    stated = sizes.pop() if len(sizes) == 1 else None
+    if asked is None and stated is None:
+        raise fail("E8071", "how long is a window?", hint="`tokens(…, context = 64)`")
+    if asked is not None and stated is not None and asked != stated:
+        raise fail("E8071", f"a window has {asked} tokens, and the batch has {stated}", hint="`context` is that size")
+    return asked or stated or 0
+
+
+def _bound(task: Task) -> int:
+    """How many symbols the batch's nats can be."""
+    bounds = [tensor.bound.whole for tensor in leaves(task.batch).values() if tensor.bound is not None]
+    return min((bound for bound in bounds if bound is not None), default=0)
+
+
+# Made up
+
+
+def _synthetic(task: Task, recipe: Recipe, seed: int) -> Data:
+    count = recipe.numbers.get("count")
+    if not isinstance(count, Rational):
+        raise fail("E8071", "how many rows are there?", hint=f"`synthetic({recipe.texts[0]}, count = 1024)`")
+    fields = synthesized(task, recipe.texts[0], int(count.value), seed)
+    return _halves(task, fields, _share(recipe), f"`{recipe.texts[0]}`")
+
+
+SOURCES: dict[str, Callable[[Task, Recipe, int], Data]] = {
+    "tokens": _tokens,
+    "csv": _csv,
+    "arrays": _arrays,
+    "synthetic": _synthetic,
+}
+"""What reads each source of `check.recipes.DATA`."""
