@@ -63,6 +63,9 @@ KIND_OPERATORS: dict[Kind, frozenset[str]] = {
 }
 """The operators whose operands are of the kind of their result."""
 
+ELEMENTARY = frozenset(("exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "erf", "pow"))
+"""The functions that may be applied to runs."""
+
 VECTOR_FUNCTIONS = frozenset(("abs", "floor", "sqrt", "max", "min", "fma"))
 
 _INTEGER_DIGITS = 20

@@ -36,6 +36,12 @@ def rewrite_lanes(source: Source | str, split: int | None = None) -> str:
     return _call(source, lambda: _native.kernel_lanes(source.text, split))
 
 
+def expand(source: Source | str) -> str:
+    """The text of kernels with every statement over runs written out as loops."""
+    source = _source(source)
+    return _call(source, lambda: _native.expand_kernels(source.text))
+
+
 def parallel_depths(source: Source | str) -> list[int]:
     """The depths, from 0, of the loops of one kernel that may be divided over workers."""
     source = _source(source)
@@ -43,7 +49,7 @@ def parallel_depths(source: Source | str) -> list[int]:
 
 
 HOST = "host"
-"""The target that is the machine at hand; others are `sse2`, `sse4.2`, `avx`, `avx2` and `aarch64`."""
+"""The target that is the machine at hand; others: `baseline`, `sse2`, `sse4.2`, `avx`, `avx2`, `avx512`, `aarch64`."""
 
 
 @dataclass(frozen=True, slots=True)

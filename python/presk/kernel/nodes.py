@@ -186,7 +186,21 @@ class If:
     body: tuple[Statement, ...]
 
 
-Statement: TypeAlias = Assign | Store | For | If
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """`apply exp(t0[0]) to t1[0] over 256`: an elementary function over a run of elements along the last axis.
+
+    The accesses name the first elements; `pow` has two sources, the others one. Its expansion says what it means: a
+    loop of `count` rounds that stores the function of one element in each.
+    """
+
+    function: FunctionName
+    sources: tuple[Access, ...]
+    target: Access
+    count: int
+
+
+Statement: TypeAlias = Assign | Store | For | If | Apply
 
 
 @dataclass(frozen=True, slots=True)

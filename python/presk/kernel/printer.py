@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from presk.kernel.literal import is_plain, print_real
 from presk.kernel.nodes import (
     Access,
+    Apply,
     Assign,
     Binary,
     Buffer,
@@ -111,6 +112,9 @@ class _Printer:
                     yield f"{indent}if {self.expression(condition)} {{"
                     yield from self.block(body, indent + "  ")
                     yield indent + "}"
+                case Apply(function, sources, target, count):
+                    taken = ", ".join(map(self.access, sources))
+                    yield f"{indent}apply {function}({taken}) to {self.access(target)} over {count}"
 
     def access(self, access: Access) -> str:
         buffer: Buffer = access.buffer

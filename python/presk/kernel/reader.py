@@ -10,9 +10,11 @@ from __future__ import annotations
 from typing import NoReturn, cast
 
 from presk.kernel import limits
-from presk.kernel.elaborate import VARIABLE_KINDS, Elaborator
+from presk.kernel.elaborate import ELEMENTARY, VARIABLE_KINDS, Elaborator
 from presk.kernel.lexer import tokens_of
 from presk.kernel.nodes import (
+    Access,
+    Apply,
     Arithmetic,
     Assign,
     Axis,
@@ -21,6 +23,7 @@ from presk.kernel.nodes import (
     Element,
     ElementKind,
     For,
+    FunctionName,
     If,
     Kernel,
     Output,
@@ -275,6 +278,8 @@ class _Reader(Cursor):
     def statement(self) -> Statement:
         if self.is_word("for"):
             return self.for_loop()
+        if self.is_word("apply"):
+            return self.apply()
         if self.is_word("if"):
             self.advance()
             condition = self.elaborator.condition(self.expression())
@@ -328,6 +333,40 @@ class _Reader(Cursor):
         self.expect("..")
         extent = self.integer("the number of rounds")
         return For(variable.number, extent, self.block())
+
+    def apply(self) -> Statement:
+        self.advance()
+        at = self.token
+        if not self.at("name"):
+            self.expected("an elementary function")
+        function = self.advance().text
+        if function not in ELEMENTARY:
+            self.fail("E9202", f"`{function}` is no elementary function", self.span_of(at))
+        self.expect("(")
+        sources = [self.run()]
+        if function == "pow":
+            self.expect(",")
+            sources.append(self.run())
+        self.expect(")")
+        self.keyword("to")
+        target = self.run(is_written=True)
+        self.keyword("over")
+        count = self.integer("the number of elements")
+        return Apply(cast(FunctionName, function), tuple(sources), target, count)
+
+    def run(self, *, is_written: bool = False) -> Access:
+        """The first element of a run."""
+        raw = self.access()
+        access = self.elaborator.access(raw)
+        buffer = self.elaborator.buffers[raw.buffer]
+        name = f"{raw.buffer.space}{raw.buffer.number}"
+        if buffer.element.kind != self.elaborator.arithmetic or not buffer.axes:
+            real = self.elaborator.arithmetic
+            message = f"a run lies along the last axis of a buffer of {real}, which {name} isn't"
+            self.elaborator.fault(message, raw)
+        if is_written and raw.buffer.space == "%" and raw.buffer.number < self.inputs:
+            self.elaborator.fault(f"{name} is an input and can't be stored to", raw)
+        return access
 
     def access(self) -> RawAccess:
         start = self.token.start

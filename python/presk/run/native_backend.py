@@ -17,8 +17,8 @@ from presk.text.diagnostics import did_you_mean, fail
 
 ISA_VARIABLE = "PRESK_ISA"
 
-ISAS = ("host", "sse2", "sse4.2", "avx", "avx2")
-"""Instruction sets that can be forced; `host` is all the machine has."""
+ISAS = ("host", "baseline", "sse2", "sse4.2", "avx", "avx2", "avx512")
+"""Instruction sets that can be forced; `host` is all the machine has, `baseline` what every one of its kind has."""
 
 
 class Native(ScheduledBackend):

@@ -1,31 +1,33 @@
-//! Functions that generated code calls: the libm crate's, each under a name and a number of its own.
+//! Functions that generated code calls: the libm crate's, each under a name and a number of its own, and the routines that
+//! give them over runs.
 //!
 //! The numbers are those under which [`crate::jit`] declares them, so that code can be generated without a module.
 
 use cranelift_codegen::ir::{
-    AbiParam, ExtFuncData, ExternalName, FuncRef, InstBuilder, Signature, UserExternalName, Value,
+    AbiParam, ExtFuncData, ExternalName, FuncRef, Inst, InstBuilder, Signature, UserExternalName, Value, types as clif,
 };
-use presk_kernel::ir::{Arithmetic, Function};
+use presk_kernel::ir::{Applied, Apply, Arithmetic, Function};
+use presk_rt::isa::Isa;
+use presk_rt::runs::Real;
 
 use crate::generator::Generator;
 use crate::types;
 
-/// Number of declared functions: every [`Function`], then pow.
-pub(crate) const COUNT: usize = Function::ALL.len() + 1;
+/// Elementary functions: every [`Function`], then pow.
+const FUNCTIONS: usize = Function::ALL.len() + 1;
 
-const POW: usize = COUNT - 1;
+/// Number of declared functions: the elementary ones of reals, then those of runs.
+pub(crate) const COUNT: usize = 2 * FUNCTIONS;
+
+const POW: usize = FUNCTIONS - 1;
 
 /// Function names by number, as the symbol table has them.
 pub(crate) fn names(arithmetic: Arithmetic) -> [String; COUNT] {
     std::array::from_fn(|number| {
-        let name = Function::ALL.get(number).map_or("pow", |function| function.name());
-        format!("presk_{name}_{}", arithmetic.name())
+        let name = Function::ALL.get(number % FUNCTIONS).map_or("pow", |function| function.name());
+        let prefix = if number < FUNCTIONS { "presk" } else { "presk_run" };
+        format!("{prefix}_{name}_{}", arithmetic.name())
     })
-}
-
-/// Number of arguments of a function by number.
-pub(crate) fn arguments(number: usize) -> usize {
-    if number == POW { 2 } else { 1 }
 }
 
 macro_rules! wrap {
@@ -61,15 +63,17 @@ wrap! {
     floor_f64 = libm::floor: (x) f64;
 }
 
-/// Every symbol generated code may name and the address of its function. The plain names are those Cranelift itself asks
-/// for where an instruction set has no such instruction.
-pub(crate) fn symbols() -> Vec<(String, *const u8)> {
+/// Every symbol generated code may name and the address of its function; of routines, an instruction set's. The plain
+/// names are those Cranelift itself asks for where an instruction set has no such instruction.
+pub(crate) fn symbols(isa: Isa) -> Vec<(String, *const u8)> {
     let single: [extern "C" fn(f32) -> f32; 8] =
         [exp_f32, expm1_f32, log_f32, log1p_f32, tanh_f32, sin_f32, cos_f32, erf_f32];
     let double: [extern "C" fn(f64) -> f64; 8] =
         [exp_f64, expm1_f64, log_f64, log1p_f64, tanh_f64, sin_f64, cos_f64, erf_f64];
     let singles = single.iter().map(|each| *each as *const u8).chain([pow_f32 as *const u8]);
     let doubles = double.iter().map(|each| *each as *const u8).chain([pow_f64 as *const u8]);
+    let singles = singles.chain(routines::<f32>(isa));
+    let doubles = doubles.chain(routines::<f64>(isa));
     let mut all: Vec<(String, *const u8)> = names(Arithmetic::F32).into_iter().zip(singles).collect();
     all.extend(names(Arithmetic::F64).into_iter().zip(doubles));
     for (name, address) in [
@@ -83,34 +87,62 @@ pub(crate) fn symbols() -> Vec<(String, *const u8)> {
     all
 }
 
-/// The signature of a function by number.
+/// The routines of a type, in the order of their numbers.
+fn routines<T: Real>(isa: Isa) -> impl Iterator<Item = *const u8> {
+    let table = T::routines(isa);
+    let functions = Function::ALL.into_iter().map(|function| table.function(function) as *const u8);
+    functions.chain([table.power() as *const u8])
+}
+
+/// The signature of a function by number: of reals, or of pointers to runs and their number of elements.
 pub(crate) fn signature(
     number: usize,
     arithmetic: Arithmetic,
     convention: cranelift_codegen::isa::CallConv,
 ) -> Signature {
-    let real = AbiParam::new(types::real(arithmetic));
     let mut signature = Signature::new(convention);
-    signature.params.extend(std::iter::repeat_n(real, arguments(number)));
-    signature.returns.push(real);
+    let arguments = if number % FUNCTIONS == POW { 2 } else { 1 };
+    if number < FUNCTIONS {
+        let real = AbiParam::new(types::real(arithmetic));
+        signature.params.extend(std::iter::repeat_n(real, arguments));
+        signature.returns.push(real);
+    } else {
+        signature.params.extend(std::iter::repeat_n(AbiParam::new(clif::I64), arguments + 2));
+    }
     signature
 }
 
-impl Generator<'_, '_> {
+fn number_of(function: Function) -> usize {
+    Function::ALL.iter().position(|each| *each == function).expect("every function is listed")
+}
+
+impl<'k> Generator<'_, 'k> {
     pub(crate) fn call(&mut self, function: Function, argument: Value) -> Value {
-        let number = Function::ALL.iter().position(|each| *each == function).expect("every function is listed");
-        self.call_number(number, &[argument])
+        let call = self.call_number(number_of(function), &[argument]);
+        self.builder.inst_results(call)[0]
     }
 
     pub(crate) fn call_pow(&mut self, base: Value, exponent: Value) -> Value {
-        self.call_number(POW, &[base, exponent])
+        let call = self.call_number(POW, &[base, exponent]);
+        self.builder.inst_results(call)[0]
     }
 
-    fn call_number(&mut self, number: usize, arguments: &[Value]) -> Value {
+    /// The routine of a function over a run.
+    pub(crate) fn apply(&mut self, apply: &'k Apply) {
+        let number = match apply.applied {
+            Applied::Function(function, _) => number_of(function),
+            Applied::Power(..) => POW,
+        };
+        let mut arguments: Vec<Value> = apply.sources().map(|source| self.place(source)).collect();
+        arguments.push(self.place(&apply.target));
+        arguments.push(self.whole(apply.count.cast_signed()));
+        self.call_number(FUNCTIONS + number, &arguments);
+    }
+
+    fn call_number(&mut self, number: usize, arguments: &[Value]) -> Inst {
         let reference = self.functions[number].unwrap_or_else(|| self.import(number));
         self.functions[number] = Some(reference);
-        let call = self.builder.ins().call(reference, arguments);
-        self.builder.inst_results(call)[0]
+        self.builder.ins().call(reference, arguments)
     }
 
     fn import(&mut self, number: usize) -> FuncRef {

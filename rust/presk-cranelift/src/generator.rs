@@ -242,6 +242,7 @@ impl<'k> Generator<'_, 'k> {
             }
             StatementKind::For(each) => self.for_loop(each),
             StatementKind::If(condition, body) => self.guarded(condition, body),
+            StatementKind::Apply(apply) => self.apply(apply),
         }
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Cranelift moves no store out of a loop. An element qualifies where all accesses to its buffer within the loop have one
 //! index that the loop doesn't change, all of one real or all of one vector, and the buffer holds reals of the arithmetic
-//! type: bf16 is rounded at each store, so its stores stay.
+//! type: bf16 is rounded at each store, so its stores stay. A buffer that a routine reads or writes a run of isn't held.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,9 +61,13 @@ impl<'k> Generator<'_, 'k> {
         let kernel = self.kernel;
         let counters = counters(each);
         let mut uses: BTreeMap<Buffer, Use> = BTreeMap::new();
+        let mut in_runs = BTreeSet::new();
+        walk::statements(&each.body, &mut |statement| {
+            in_runs.extend(statement.kind.runs().map(|(access, _)| self.resolved(access.buffer)));
+        });
         walk::accesses(&each.body, &mut |access, is_load, is_vector| {
             let buffer = self.resolved(access.buffer);
-            if !self.may_hold(kernel, buffer) {
+            if in_runs.contains(&buffer) || !self.may_hold(kernel, buffer) {
                 return;
             }
             let found = uses.entry(buffer).or_insert_with(|| {

@@ -48,7 +48,7 @@ impl Code {
         let (context, compiled) = compile_function(prepared.kernel(), function, target, false)?;
         let internal = |error: cranelift_module::ModuleError| internal(kernel, error.to_string());
         let mut builder = JITBuilder::with_isa(target.shared_isa(), default_libcall_names());
-        builder.symbols(calls::symbols());
+        builder.symbols(calls::symbols(target.routines()));
         let mut module = JITModule::new(builder);
         let convention = target.isa().default_call_conv();
         for (number, name) in calls::names(kernel.arithmetic).iter().enumerate() {

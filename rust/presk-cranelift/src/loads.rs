@@ -26,6 +26,15 @@ impl<'k> Generator<'_, 'k> {
         matches!(self.resolved(access.buffer), Buffer::Input(_)) && linear.is_affine()
     }
 
+    /// The address of an element, or of a run's first.
+    pub(crate) fn place(&mut self, access: &'k Access) -> Value {
+        let buffer = self.kernel.buffer(access.buffer);
+        let linear = Linear::element(access, buffer).times(types::step(buffer.element));
+        let base = self.memory(access).base;
+        let (address, offset) = self.address(base, &linear);
+        self.builder.ins().iadd_imm_s(address, i64::from(offset))
+    }
+
     /// The value kept for an access's buffer while a loop runs.
     fn held(&self, access: &Access) -> Option<cranelift_frontend::Variable> {
         let buffer = self.resolved(access.buffer);

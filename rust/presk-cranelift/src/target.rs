@@ -5,14 +5,17 @@ use std::sync::Arc;
 use cranelift_codegen::isa::{self, OwnedTargetIsa, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 
+use presk_rt::isa::Isa;
+
 use crate::error::Error;
 
 /// x86-64 instruction sets by name, each with the flags that make it; every one holds those before it.
-const X86_LEVELS: [(&str, &[&str]); 4] = [
+const X86_LEVELS: [(&str, &[&str]); 5] = [
     ("sse2", &[]),
     ("sse4.2", &["has_cmpxchg16b", "has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt"]),
     ("avx", &["has_avx"]),
     ("avx2", &["has_avx2", "has_fma", "has_bmi1", "has_bmi2", "has_lzcnt"]),
+    ("avx512", &["has_avx512f", "has_avx512bw", "has_avx512dq", "has_avx512vl"]),
 ];
 
 /// A machine, and how to generate code for it.
@@ -32,8 +35,8 @@ impl Target {
         Self::named("host")
     }
 
-    /// A machine by name: `host`; `sse2`, `sse4.2`, `avx` or `avx2` (with fma) for an x86-64 that has that and no more;
-    /// `aarch64`.
+    /// A machine by name: `host`; `baseline`, the least of the host's kind; `sse2`, `sse4.2`, `avx`, `avx2` (with fma) or
+    /// `avx512` for an x86-64 that has that and no more; `aarch64`.
     ///
     /// # Errors
     /// [`Error::Target`] for any other name.
@@ -45,11 +48,13 @@ impl Target {
         let fault = |what: String| Error::Target(format!("no code for `{name}`: {what}"));
         let builder = match name {
             "host" => cranelift_native::builder().map_err(|message| fault(message.to_owned()))?,
+            "baseline" => lookup(&target_lexicon::Triple::host().to_string()).map_err(fault)?,
             "aarch64" => lookup("aarch64-unknown-linux-gnu").map_err(fault)?,
             _ => x86(name).map_err(fault)?,
         };
         let isa = builder.finish(flags(is_checked)).map_err(|error| fault(error.to_string()))?;
-        let runs_here = name == "host" || (cfg!(target_arch = "x86_64") && is_x86(&*isa) && host_has(name));
+        let is_of_here = matches!(name, "host" | "baseline");
+        let runs_here = is_of_here || (cfg!(target_arch = "x86_64") && is_x86(&*isa) && host_has(name));
         Ok(Self { isa, is_host: runs_here, name: name.to_owned() })
     }
 
@@ -71,6 +76,17 @@ impl Target {
 
     pub(crate) fn shared_isa(&self) -> OwnedTargetIsa {
         Arc::clone(&self.isa)
+    }
+
+    /// The instruction set whose routines its code calls.
+    #[must_use]
+    pub fn routines(&self) -> Isa {
+        match self.name.as_str() {
+            "host" => Isa::best(),
+            "avx2" => Isa::Avx2,
+            "avx512" => Isa::Avx512,
+            _ => Isa::Baseline,
+        }
     }
 
     pub(crate) fn facts(&self) -> Facts {
@@ -99,7 +115,7 @@ fn lookup(triple: &str) -> Result<isa::Builder, String> {
 
 fn x86(name: &str) -> Result<isa::Builder, String> {
     let Some(level) = X86_LEVELS.iter().position(|(level, _)| *level == name) else {
-        return Err("known are host, sse2, sse4.2, avx, avx2 and aarch64".to_owned());
+        return Err("known are host, baseline, sse2, sse4.2, avx, avx2, avx512 and aarch64".to_owned());
     };
     let mut builder = lookup("x86_64-unknown-linux-gnu")?;
     for flag in X86_LEVELS[..=level].iter().flat_map(|(_, flags)| *flags) {
@@ -115,13 +131,8 @@ fn host_has(level: &str) -> bool {
         "sse2" => true,
         "sse4.2" => std::arch::is_x86_feature_detected!("sse4.2"),
         "avx" => std::arch::is_x86_feature_detected!("avx"),
-        "avx2" => ["avx2", "fma", "bmi1", "bmi2", "lzcnt"].iter().all(|feature| match *feature {
-            "avx2" => std::arch::is_x86_feature_detected!("avx2"),
-            "fma" => std::arch::is_x86_feature_detected!("fma"),
-            "bmi1" => std::arch::is_x86_feature_detected!("bmi1"),
-            "bmi2" => std::arch::is_x86_feature_detected!("bmi2"),
-            _ => std::arch::is_x86_feature_detected!("lzcnt"),
-        }),
+        "avx2" => Isa::Avx2.is_available(),
+        "avx512" => Isa::Avx512.is_available(),
         _ => false,
     };
     #[cfg(not(target_arch = "x86_64"))]

@@ -30,9 +30,9 @@ pub(crate) struct Count {
     has_calls: bool,
 }
 
-/// Whether a body has neither loops nor conditions.
+/// Whether a body has neither loops nor conditions nor runs.
 pub(crate) fn is_straight(body: &[Statement]) -> bool {
-    body.iter().all(|statement| statement.kind.body().is_none())
+    body.iter().all(|statement| statement.kind.body().is_none() && statement.kind.runs().next().is_none())
 }
 
 /// Reals and vectors a straight body reads before it sets them and sets, in the order of their first reading.

@@ -6,7 +6,7 @@ use common::kernels;
 use presk_cranelift::{Error, MOST_NODES, Options, Target, bytes, compile, compile_all, machine_code};
 use presk_kernel::parse;
 
-const TARGETS: [&str; 5] = ["sse2", "sse4.2", "avx", "avx2", "aarch64"];
+const TARGETS: [&str; 6] = ["sse2", "sse4.2", "avx", "avx2", "avx512", "aarch64"];
 
 #[test]
 fn bytes_are_the_same_with_and_without_lines() {

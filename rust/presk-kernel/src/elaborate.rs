@@ -75,7 +75,7 @@ impl<'k> Typer<'k> {
         Ok(StatementKind::StoreVector(access, self.vector(value)?))
     }
 
-    fn check_writable(self, access: &Access) -> Typed<()> {
+    pub fn check_writable(self, access: &Access) -> Typed<()> {
         if let Buffer::Input(number) = access.buffer {
             return type_error(format!("%{number} is an input and can't be stored to"), access.place);
         }

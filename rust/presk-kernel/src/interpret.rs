@@ -9,6 +9,7 @@ use std::collections::HashMap;
 
 use crate::error::{Error, ErrorKind};
 use crate::ir::{Arithmetic, Buffer, BufferType, Kernel, Place};
+use crate::runs::expand;
 use crate::verify::verify;
 use code::{Code, Source};
 use machine::{Machine, Shadow};
@@ -87,7 +88,7 @@ impl Program {
             scratch: kernel.scratch.iter().map(bytes).collect(),
             elements: written.map(|buffer| buffer.elements().unwrap_or(0)).collect(),
             shared: kernel.outputs.iter().map(|output| output.shares.is_some()).collect(),
-            code: Code::compile(kernel, &sources)?,
+            code: Code::compile(&expand(kernel), &sources)?,
         })
     }
 

@@ -9,6 +9,10 @@
 
 use std::fmt;
 
+mod runs;
+
+pub use runs::{Applied, Apply};
+
 /// Where in the kernel text something stood, both from 1; zero where a pass made it.
 ///
 /// A place is no part of what a kernel is: all places are equal, so kernels compare by meaning.
@@ -212,6 +216,8 @@ pub enum StatementKind {
     For(Loop),
     /// `if c { … }`
     If(Condition, Vec<Statement>),
+    /// `apply exp(t0[0]) to t1[0] over 256`
+    Apply(Apply),
 }
 
 /// `for iN in 0..extent { … }`, counting upward.

@@ -31,6 +31,7 @@ pub mod parallel;
 pub mod print;
 mod raw;
 mod read;
+pub mod runs;
 mod share;
 mod verify;
 pub mod walk;

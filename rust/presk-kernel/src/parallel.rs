@@ -2,6 +2,7 @@
 
 use crate::affine::Affine;
 use crate::ir::{Access, Buffer, Kernel, Loop, StatementKind};
+use crate::runs::expand;
 use crate::walk;
 
 /// The loops of the perfect nest a kernel begins with, outermost first: each but the last holds the next one alone.
@@ -27,6 +28,11 @@ pub fn perfect_nest(kernel: &Kernel) -> Vec<&Loop> {
 /// scratch buffer it uses (that the elements read are those stored is for the shadow map to see).
 #[must_use]
 pub fn is_parallel(kernel: &Kernel, depth: usize) -> bool {
+    if depth >= perfect_nest(kernel).len() {
+        return false;
+    }
+    // A run of elements is no loop a launch divides, but what it touches counts.
+    let kernel = &*expand(kernel);
     let nest = perfect_nest(kernel);
     let Some(split) = nest.get(depth) else { return false };
     let mut extents = std::collections::BTreeMap::new();

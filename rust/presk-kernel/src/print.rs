@@ -151,6 +151,16 @@ impl Printer<'_> {
                 self.text.push_str(" {\n");
                 self.close(body, depth);
             }
+            StatementKind::Apply(apply) => {
+                self.put(format_args!("apply {}(", apply.name()));
+                for (position, source) in apply.sources().enumerate() {
+                    self.text.push_str(if position == 0 { "" } else { ", " });
+                    self.access(source);
+                }
+                self.text.push_str(") to ");
+                self.access(&apply.target);
+                self.put(format_args!(" over {}", apply.count));
+            }
         }
     }
 

@@ -9,6 +9,8 @@ use crate::limits;
 use crate::raw::{Raw, RawAccess, RawKind, VariableKind};
 use crate::verify::buffer_fault;
 
+mod runs;
+
 /// Reads a text of exactly one kernel. What comes back is typed, not yet verified.
 ///
 /// # Errors
@@ -334,6 +336,7 @@ impl<'t> Reader<'t> {
         let typer = Typer { kernel };
         match self.token {
             Token::Word("for") => self.for_loop(kernel),
+            Token::Word("apply") => self.apply(typer),
             Token::Word("if") => {
                 self.advance()?;
                 let condition = typer.condition(&self.expression()?)?;

@@ -14,6 +14,7 @@ use crate::ir::{
     StatementKind, Vector,
 };
 use crate::limits;
+use crate::runs;
 use crate::share;
 use crate::walk::Value;
 use interval::{Interval, Ranges, range};
@@ -21,7 +22,7 @@ use interval::{Interval, Ranges, range};
 mod head;
 mod interval;
 
-pub use head::{buffer_fault, load_fault, vector_store_fault};
+pub use head::{buffer_fault, check_access, load_fault, vector_store_fault};
 
 /// Proves a kernel safe to run.
 ///
@@ -29,6 +30,8 @@ pub use head::{buffer_fault, load_fault, vector_store_fault};
 /// The first thing that can't be proven, with its place in the text the kernel was read from.
 pub fn verify(kernel: &Kernel) -> Result<(), Error> {
     head::check(kernel)?;
+    runs::check(kernel)?;
+    let kernel = &*runs::expand(kernel);
     let mut verifier =
         Verifier { kernel, ranges: HashMap::new(), counters: Vec::new(), assigned: HashSet::new(), order: Vec::new() };
     verifier.find_ranges();

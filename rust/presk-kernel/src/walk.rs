@@ -127,6 +127,16 @@ impl StatementKind {
         }
     }
 
+    /// The first elements of the runs the statement reads or writes as a whole, and whether it reads them.
+    pub fn runs(&self) -> impl Iterator<Item = (&Access, bool)> {
+        let apply = match self {
+            Self::Apply(apply) => Some(apply),
+            _ => None,
+        };
+        let read = apply.into_iter().flat_map(|apply| apply.sources().map(|access| (access, true)));
+        read.chain(apply.map(|apply| (&apply.target, false)))
+    }
+
     /// The statements within, of a loop or an `if`.
     #[must_use]
     pub fn body(&self) -> Option<&[Statement]> {
@@ -151,6 +161,9 @@ impl StatementKind {
             Self::If(Condition::Holds(condition), _) => each(Value::Bool(condition)),
             Self::If(Condition::NonZero(condition), _) => each(Value::Int(condition)),
             Self::For(_) => {}
+            Self::Apply(_) => {
+                self.runs().flat_map(|(access, _)| &access.index).for_each(|index| each(Value::Int(index)));
+            }
         }
     }
 }
@@ -165,7 +178,8 @@ pub fn statements<'k>(body: &'k [Statement], each: &mut dyn FnMut(&'k Statement)
     }
 }
 
-/// Calls `each` on every access within statements: whether it is a load, and whether of a vector.
+/// Calls `each` on every access within statements: whether it is a load, and whether of a vector. Of a run it is the first
+/// element's.
 pub fn accesses<'k>(body: &'k [Statement], each: &mut dyn FnMut(&'k Access, bool, bool)) {
     statements(body, &mut |statement| {
         statement.kind.values(&mut |value| {
@@ -178,5 +192,6 @@ pub fn accesses<'k>(body: &'k [Statement], each: &mut dyn FnMut(&'k Access, bool
         if let Some((access, is_vector)) = statement.kind.stored() {
             each(access, false, is_vector);
         }
+        statement.kind.runs().for_each(|(access, is_load)| each(access, is_load, false));
     });
 }

@@ -23,6 +23,17 @@ pub fn verify_kernels(py: Python<'_>, text: &str) -> PyResult<String> {
     .map_err(raise)
 }
 
+/// Reads and verifies a text of kernels; their text with every statement over runs written out as loops.
+#[pyfunction]
+pub fn expand_kernels(py: Python<'_>, text: &str) -> PyResult<String> {
+    py.detach(|| {
+        let kernels = presk_kernel::parse_all(text)?;
+        kernels.iter().try_for_each(presk_kernel::verify)?;
+        Ok(kernels.iter().map(|kernel| presk_kernel::runs::expand(kernel).to_string()).collect())
+    })
+    .map_err(raise)
+}
+
 /// The text of one kernel with its loops rewritten to lanes, but for the one at depth `split`.
 #[pyfunction]
 #[pyo3(signature = (text, split=None))]

@@ -23,7 +23,7 @@ mod _native {
     use super::elementary::{apply_f32, apply_f64, power_f32, power_f64};
 
     #[pymodule_export]
-    use super::kernel::{KernelError, KernelProgram, kernel_lanes, parallel_depths, verify_kernels};
+    use super::kernel::{KernelError, KernelProgram, expand_kernels, kernel_lanes, parallel_depths, verify_kernels};
     #[pymodule_export]
     use super::native::{kernel_clif, kernel_machine_code, schedule_kernels};
     #[pymodule_export]

@@ -1,7 +1,7 @@
 //! How much work a kernel is: the host's measure for whether dividing a launch over workers pays.
 
 use presk_kernel::Kernel;
-use presk_kernel::ir::{Int, Real, RealBinary, RealUnary, Statement, StatementKind, Vector};
+use presk_kernel::ir::{Applied, Int, Real, RealBinary, RealUnary, Statement, StatementKind, Vector};
 use presk_kernel::walk::Value;
 
 /// Weighted operations from which a launch without a word about it is divided: a piece of it then takes far longer than
@@ -14,6 +14,8 @@ const DIVISION: u64 = 8;
 const FUNCTION: u64 = 32;
 /// A power.
 const POWER: u64 = 64;
+/// How many times cheaper a function is over a run than one by one.
+const IN_RUN: u64 = 4;
 
 /// The weighted operations of one run: each load, store and arithmetic operation counts 1, slower ones more; index
 /// arithmetic that is affine in the counters is free, as it is to compiled code.
@@ -32,6 +34,10 @@ fn statement(statement: &Statement) -> u64 {
     match &statement.kind {
         StatementKind::For(each) => each.extent.saturating_mul(block(&each.body)),
         StatementKind::If(_, body) => own.saturating_add(block(body)),
+        StatementKind::Apply(apply) => {
+            let each = if matches!(apply.applied, Applied::Power(..)) { POWER } else { FUNCTION } / IN_RUN;
+            own.saturating_add(apply.count.saturating_mul(each))
+        }
         _ => own,
     }
 }

@@ -34,6 +34,7 @@ LATER = ("c",)
 )
 @click.option("--realize", metavar="R", help="f64, f32, bf16, f64+fma, f32+fma or @FILE.  [default: f32]")
 @click.option("--plan", metavar="PLAN", help="auto, default or @FILE.  [default: default]")
+@click.option("--expand", is_flag=True, help="Write statements over runs out as loops, in the stage kernel.")
 @DIMS
 @CONSTS
 @TRAINING
@@ -44,6 +45,7 @@ def command(
     stage: str | None,
     realize: str | None,
     plan: str | None,
+    expand: bool,
     dims: dict[str, int],
     consts: dict[str, str],
     training: bool,
@@ -68,6 +70,8 @@ def command(
         return
     if stage not in REALIZED and (realize is not None or plan is not None):
         raise click.UsageError(f"--realize and --plan don't apply to the stage {stage}")
+    if expand and stage != "kernel":
+        raise click.UsageError(f"--expand doesn't apply to the stage {stage}")
     if stage in LATER:
         from presk.text.diagnostics import fail
 
@@ -87,10 +91,10 @@ def command(
 
         click.echo(print_groups(program).rstrip("\n"))
     else:
-        click.echo(_realized(program, stage, realize or "f32", plan or "default").rstrip("\n"))
+        click.echo(_realized(program, stage, realize or "f32", plan or "default", expand).rstrip("\n"))
 
 
-def _realized(program: Program, stage: str, realize: str, plan: str) -> str:
+def _realized(program: Program, stage: str, realize: str, plan: str, expand: bool) -> str:
     """The schedule of an entry's simplified Core, or its kernels, or the code made of them."""
     from presk.kernel.dump import print_dump
     from presk.kernel.lowered import Chosen
@@ -115,7 +119,8 @@ def _realized(program: Program, stage: str, realize: str, plan: str) -> str:
     if stage == PLAN:
         return reasons or json.dumps(read.json(), indent=2)
     made, spared = launches(schedule.steps), saved(program)
-    return reasons + print_dump(schedule.kernels, made, schedule.realization, made + spared, spared)
+    text = print_dump(schedule.kernels, made, schedule.realization, made + spared, spared, expand=expand)
+    return reasons + text
 
 
 def _dump_tree(file: str) -> None:

@@ -14,6 +14,7 @@ from presk.core.nodes import Ref
 from presk.kernel.lowered import InPlace, Launch
 from presk.kernel.nodes import (
     Access,
+    Apply,
     Assign,
     Binary,
     Buffer,
@@ -99,6 +100,11 @@ def _loads(statement: Statement) -> Iterator[Access]:
             yield from _loaded(condition)
             for each in body:
                 yield from _loads(each)
+        case Apply(_, sources, target):
+            yield from sources
+            for access in (*sources, target):
+                for each in access.index:
+                    yield from _loaded(each)
 
 
 def _loaded(value: Expression) -> Iterator[Access]:

@@ -40,8 +40,9 @@ CODES: dict[str, Code] = {
     ),
     "E9008": Code(
         "an unknown instruction set",
-        "`PRESK_ISA` has the native backend make code for less than the processor has: `sse2`, `sse4.2`, `avx` or "
-        "`avx2` on x86-64; `host`, the default, is all there is. Every instruction set gives the same bits.",
+        "`PRESK_ISA` has the native backend make code for less than the processor has: `sse2`, `sse4.2`, `avx`, "
+        "`avx2` or `avx512` on x86-64, `baseline` everywhere; `host`, the default, is all there is. Every instruction "
+        "set gives the same bits.",
         "PRESK_ISA=avx3 presk run examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --backend native",
     ),
     "E9010": Code(

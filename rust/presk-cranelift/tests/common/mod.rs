@@ -162,7 +162,7 @@ pub fn assert_same(kernel: &Kernel, wanted: &[Vec<u8>], found: &[Vec<u8>], what:
 
 /// Every instruction set that runs here.
 pub fn targets() -> Vec<Target> {
-    let names = ["host", "sse2", "sse4.2", "avx", "avx2"];
+    let names = ["host", "baseline", "sse2", "sse4.2", "avx", "avx2", "avx512"];
     names.iter().filter_map(|name| Target::named(name).ok()).filter(Target::runs_here).collect()
 }
 

@@ -379,6 +379,7 @@ impl Compiler<'_> {
                 };
                 ops.push(Op::If { condition, body: self.block(body, None)? });
             }
+            StatementKind::Apply(_) => unreachable!("the interpreter is given the expansion"),
         }
         Ok(())
     }

@@ -1,0 +1,89 @@
+//! The elementary functions over runs of elements, one routine for each function, type and instruction set.
+//!
+//! A routine gives the bits of the libm crate's function. It restates that function as straight-line programs over a
+//! stated range ([`single`], [`double`]), written once; every instruction set compiles the same source ([`tables`]). An
+//! element outside of the range is given to the crate's function, and where all of a block lie in one range, the programs of
+//! the others are skipped. Machine code calls these for the statement `apply` (docs/kernels.md).
+
+#![allow(unsafe_code, reason = "routines take pointers, as machine code has them")]
+
+use presk_kernel::ir::Function;
+
+use crate::isa::Isa;
+
+mod block;
+mod double;
+mod single;
+mod tables;
+
+/// A routine of a function of one argument: source, target, number of elements.
+///
+/// Its contract: the source is that many elements that may be read, the target as many that may be written, and the two are
+/// the same elements or have none in common. The processor has the routine's instruction set.
+pub type Unary<T> = unsafe extern "C" fn(*const T, *mut T, usize);
+
+/// A routine of a function of two arguments: both sources, then target and number of elements, as for [`Unary`].
+pub type Binary<T> = unsafe extern "C" fn(*const T, *const T, *mut T, usize);
+
+/// The routines of one type and instruction set.
+pub struct Table<T> {
+    /// In the order of [`Function::ALL`].
+    functions: [Unary<T>; Function::ALL.len()],
+    power: Binary<T>,
+}
+
+impl<T> Table<T> {
+    /// The routine of a function.
+    #[must_use]
+    pub fn function(&self, function: Function) -> Unary<T> {
+        let number = Function::ALL.iter().position(|each| *each == function).expect("every function is listed");
+        self.functions[number]
+    }
+
+    /// The routine of powers.
+    #[must_use]
+    pub fn power(&self) -> Binary<T> {
+        self.power
+    }
+}
+
+/// A type that there are routines of.
+pub trait Real: Copy + Sized + 'static {
+    /// The routines of an instruction set. Calling one wants a processor that has it.
+    fn routines(isa: Isa) -> &'static Table<Self>;
+}
+
+impl Real for f32 {
+    fn routines(isa: Isa) -> &'static Table<Self> {
+        tables::single(isa)
+    }
+}
+
+impl Real for f64 {
+    fn routines(isa: Isa) -> &'static Table<Self> {
+        tables::double(isa)
+    }
+}
+
+/// The function of each element of a run.
+///
+/// # Panics
+/// Where the lengths differ, or the processor doesn't have the instruction set.
+pub fn apply<T: Real>(isa: Isa, function: Function, source: &[T], target: &mut [T]) {
+    assert!(source.len() == target.len() && isa.is_available(), "a run of one length, on a processor that runs it");
+    let routine = T::routines(isa).function(function);
+    // SAFETY: both are slices of that length, and a slice that is written overlaps no other.
+    unsafe { routine(source.as_ptr(), target.as_mut_ptr(), target.len()) };
+}
+
+/// Each base to the power of the exponent in its place.
+///
+/// # Panics
+/// As [`apply`].
+pub fn power<T: Real>(isa: Isa, bases: &[T], exponents: &[T], target: &mut [T]) {
+    assert!(bases.len() == target.len() && exponents.len() == target.len(), "runs of one length");
+    assert!(isa.is_available(), "a processor that runs it");
+    let routine = T::routines(isa).power();
+    // SAFETY: all are slices of that length, and a slice that is written overlaps no other.
+    unsafe { routine(bases.as_ptr(), exponents.as_ptr(), target.as_mut_ptr(), target.len()) };
+}

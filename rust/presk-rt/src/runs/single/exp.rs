@@ -1,0 +1,44 @@
+//! `expf`, restated without branches, for every argument.
+
+use crate::runs::block::{Block, map};
+use crate::runs::single::{number, power_of_two};
+
+const LN2_HI: f32 = 6.9314575195e-01;
+const LN2_LO: f32 = 1.4286067653e-06;
+const INV_LN2: f32 = 1.4426950216e+00;
+const P1: f32 = 1.6666625440e-1;
+const P2: f32 = -2.7667332906e-3;
+
+/// Below it the result is 0, as at it.
+const LEAST: f32 = -104.5;
+
+/// Above it the result is infinite, as at it.
+const MOST: f32 = 89.0;
+
+/// 2⁻¹⁴: up to it the result is 1 + x.
+const TINY: f32 = 6.103_515_6e-5;
+
+#[inline(always)]
+pub fn exp(x: &Block<f32>, y: &mut Block<f32>) {
+    map(x, y, value);
+}
+
+#[inline(always)]
+pub fn value(x: f32) -> f32 {
+    let within = if x > LEAST { x } else { LEAST };
+    let within = if within < MOST { within } else { MOST };
+    let half = if within < 0.0 { -0.5 } else { 0.5 };
+    let k = number(INV_LN2 * within + half);
+    let kf = k as f32;
+    let hi = within - kf * LN2_HI;
+    let lo = kf * LN2_LO;
+    let r = hi - lo;
+    let rr = r * r;
+    let c = r - rr * (P1 + rr * P2);
+    let y = 1.0 + (r * c / (2.0 - c) - lo + hi);
+    // In two steps, the first exact: the second may be subnormal or infinite.
+    let first = k >> 1;
+    let scaled = y * power_of_two(first) * power_of_two(k - first);
+    let scaled = if x.abs() <= TINY { 1.0 + x } else { scaled };
+    if x.is_nan() { x } else { scaled }
+}
