@@ -16,7 +16,16 @@ from presk.api import listings
 from presk.api.listings import Memory
 from presk.api.program import Entry, find_entry
 from presk.api.signature import DataParameter, whole_number
-from presk.api.specialize import KEPT, CacheInfo, Recent, Settings, Specialization, Specializer, default_value, shapes_of
+from presk.api.specialize import (
+    KEPT,
+    CacheInfo,
+    Recent,
+    Settings,
+    Specialization,
+    Specializer,
+    default_value,
+    shapes_of,
+)
 from presk.choose.contributions import Progress, observe
 from presk.choose.gap import Gap, measure_gap
 from presk.core.nodes import Program as Core

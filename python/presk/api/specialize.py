@@ -37,6 +37,9 @@ KEPT = 128
 SHAPES_KEPT = 1024
 """Combinations of shapes remembered with the specialization they led to."""
 
+TRIED = 4
+"""Executables that a call tries before it looks at its arguments."""
+
 DEFAULT_BITS = 4
 """An irrational default is held at this multiple of the reference's precision."""
 
@@ -79,6 +82,33 @@ class Specialization:
         return self.core.entry.result
 
 
+class Recent:
+    """The executables run last, which a call tries before it looks at its arguments one by one.
+
+    Arguments that are exactly what an executable takes are those it was made for: a type's sizes and kinds are all that
+    decides a specialization, where no size is given beside the arrays. Used from several threads.
+    """
+
+    def __init__(self, takes: int | None) -> None:
+        self._takes = takes
+        self._executables: tuple[Executable, ...] = ()
+
+    def run(self, args: Sequence[Any], seed: int, step: int, row_offset: int) -> Any | None:
+        """The result of whichever takes these arguments as they are; None where none does."""
+        if len(args) != self._takes:
+            return None
+        for each in self._executables:
+            result = each.immediate(args, seed, step, row_offset)
+            if result is not None:
+                return result
+        return None
+
+    def note(self, executable: Executable) -> None:
+        """Puts an executable first."""
+        others = (each for each in self._executables if each is not executable)
+        self._executables = (executable, *others)[:TRIED]
+
+
 class Specializer:
     """The specializations of one entry under one set of settings. Used from several threads."""
 
@@ -91,8 +121,21 @@ class Specializer:
         self._by_type: OrderedDict[Hashable, Specialization] = OrderedDict()
         self._lock = Lock()
         self._hits = self._misses = 0
+        self._recent = Recent(self.plain_count(self.signature.names))
         self.latest: Specialization | None = None
         """What the last call ran."""
+
+    def plain_count(self, names: Sequence[str]) -> int | None:
+        """How many parameters these are; None where one is a size, which is no array."""
+        return len(names) if set(names) <= {each.name for each in self.signature.data} else None
+
+    def immediate(self, args: Sequence[Any], seed: int, step: int, row_offset: int) -> Any | None:
+        """The result where an executable run lately takes all parameters' arguments as they are, else None."""
+        result = self._recent.run(args, seed, step, row_offset)
+        if result is not None:
+            with self._lock:
+                self._hits += 1
+        return result
 
     def enter(
         self, names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any]
@@ -133,14 +176,15 @@ class Specializer:
         Values whose paths, shapes and element types are those of earlier ones fit as these did.
         """
         key = shapes_of(values, sizes)
-        known = self._look_up(key)
-        if known is not None:
-            return known, dict(values)
-        matched = self.match(values, sizes)
-        types = _Hashed((matched.types, tuple(sorted(matched.dims.items()))))
-        with self._lock:
-            _keep(self._by_shape, key, types, SHAPES_KEPT)
-        return self._look_up(key) or self._prepare(types, self.bind(matched)), dict(matched.values)
+        made, fitted = self._look_up(key), values
+        if made is None:
+            matched = self.match(values, sizes)
+            types = _Hashed((matched.types, tuple(sorted(matched.dims.items()))))
+            with self._lock:
+                _keep(self._by_shape, key, types, SHAPES_KEPT)
+            made, fitted = self._look_up(key) or self._prepare(types, self.bind(matched)), matched.values
+        self._recent.note(made.executable)
+        return made, dict(fitted)
 
     def match(self, values: Mapping[str, Any], sizes: Mapping[str, int]) -> Matched:
         """The values held against the entry's types, with the sizes given beside them."""

@@ -24,28 +24,37 @@ from presk.shapes.types import Stacked, Tensor, TupleOf, Type, fields_of
 
 Array = NDArray[Any]
 
-_FLOATS = frozenset(dtype.type for dtype in KEPT_FLOATS)
+_FLOATS: frozenset[type[np.generic]] = frozenset(dtype.type for dtype in KEPT_FLOATS)
+_NATS: frozenset[type[np.generic]] = frozenset((np.int64,))
+_BOOLEANS: frozenset[type[np.generic]] = frozenset((np.bool_,))
+_NOTHING: frozenset[type[np.generic]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
     """A tensor of an argument, of the type `of`, and the input it becomes, or two where that is quantised.
 
-    `is_float`: float arrays of the shape are its input as they are. `layers` are the leading axes that a quantised
-    one's scales have too.
+    `taken` are the scalar types of arrays that are its input as they are, if they have its shape; indices are checked
+    where they are read. `layers` are the leading axes that a quantised one's scales have too.
     """
 
     path: str
     of: Tensor
     shape: tuple[int, ...]
-    is_float: bool
+    taken: frozenset[type[np.generic]]
     element: Element
     layers: int
 
+    def passes(self, value: Any, into: list[Array]) -> bool:
+        """Whether the value is an input as it is; it is appended then."""
+        if type(value) is not np.ndarray or value.shape != self.shape or value.dtype.type not in self.taken:
+            return False
+        into.append(value)
+        return True
+
     def collect(self, value: Any, into: list[Array]) -> None:
         """Appends the inputs' arrays. Raises PreskError for what doesn't fit the tensor."""
-        if type(value) is np.ndarray and self.is_float and value.shape == self.shape and value.dtype.type in _FLOATS:
-            into.append(value)
+        if self.taken is _FLOATS and self.passes(value, into):
             return
         value = accept(self.path, self.of, value)
         if isinstance(value, ExactArray):
@@ -71,6 +80,16 @@ class Branch:
     fields: tuple[tuple[str, Plan], ...]
     names: frozenset[str]
     is_tuple: bool
+
+    def passes(self, value: Any, into: list[Array]) -> bool:
+        """Whether all leaves are inputs as they are; otherwise some may have been appended."""
+        if self.is_tuple:
+            if not _is_tuple_of(value, len(self.fields)):
+                return False
+            return all(inner.passes(each, into) for each, (_, inner) in zip(value, self.fields, strict=True))
+        if not _is_dict_of(value, self.names):
+            return False
+        return all(inner.passes(value[name], into) for name, inner in self.fields)
 
     def collect(self, value: Any, into: list[Array]) -> None:
         """Appends the arrays of all leaves. Raises PreskError for a tree with other fields, and as the leaves do."""
@@ -101,10 +120,17 @@ def plan(name: str, of: Type, inputs: Iterator[Input]) -> Plan:
     if isinstance(of, Tensor):
         element = next(inputs).element
         layers = 0 if element.scales is None else len(next(inputs).shape) - 1
-        is_float = of.kind == "real" and element.scales is None
-        return Leaf(name, of, of.sizes, is_float, element, layers)
+        return Leaf(name, of, of.sizes, _taken(element), element, layers)
     fields = tuple((field, plan(f"{name}.{field}", inner, inputs)) for field, inner in fields_of(of) or ())
     return Branch(name, of, fields, frozenset(field for field, _ in fields), _is_tuple(of))
+
+
+def _taken(element: Element) -> frozenset[type[np.generic]]:
+    if element.kind == "bool":
+        return _BOOLEANS
+    if element.kind == "i64":
+        return _NATS if element.bound is not None else _NOTHING
+    return _FLOATS if element.scales is None else _NOTHING
 
 
 def grown(of: Type, leaves: Iterator[Array]) -> Any:

@@ -66,3 +66,12 @@ class Executable(ABC):
         Draws are a function of `seed`, `step` and the row (counted from `row_offset`). E6xxx where a value doesn't fit
         its parameter, naming the axis, the position and the value.
         """
+
+    def immediate(self, args: Sequence[Value], seed: int, step: int, row_offset: int) -> Value | None:
+        """The result of a call whose arguments need no look: as `__call__` gives it, but in less time.
+
+        Every argument must be exactly what its parameter's type says: trees of NumPy arrays of just these shapes, of
+        floats, of booleans, or of nats as int64 below their bounds. None where one isn't, and from a backend that has
+        no such way: `__call__` then converts it, or explains.
+        """
+        return None

@@ -34,6 +34,10 @@ COORDINATE_BITS = 64
 """Bits of a seed, a step and a row offset: what a draw's key and nonce hold."""
 
 
+INDEX_CODE = "E6002"
+"""What the extension calls an index that isn't below its bound; `run.values` says more about it."""
+
+
 class ScheduledBackend(Backend):
     """A backend that records a Schedule and has the extension run it.
 
@@ -144,6 +148,23 @@ class ScheduledExecutable(Executable):
         outputs = self._call(self.runner.run, args, seed, step, row_offset)
         return grown(self.result, iter(outputs))
 
+    def immediate(self, args: Sequence[Value], seed: int, step: int, row_offset: int) -> Value | None:
+        inputs: list[Array] = []
+        given = iter(args)
+        for name, each in self.plans:
+            held = self.bound.get(name)
+            if held is not None:
+                inputs.extend(held)
+            elif not each.passes(next(given), inputs):
+                return None
+        try:
+            outputs = self._run(self.runner.run, inputs, seed, step, row_offset)
+        except _native.ScheduleError as error:
+            if error.args[0] == INDEX_CODE:
+                return None
+            raise diagnostic(None, *error.args) from None
+        return grown(self.result, iter(outputs))
+
     def profile(
         self, *args: Value, seed: int = 0, step: int = 0, row_offset: int = 0
     ) -> tuple[Value, list[tuple[str, int, int]]]:
@@ -163,15 +184,18 @@ class ScheduledExecutable(Executable):
             else:
                 inputs.extend(held)
         try:
-            return run(
-                inputs,
-                seed=_coordinate("the seed", seed),
-                step=_coordinate("the step", step),
-                row_offset=_coordinate("the row offset", row_offset),
-                threads=self.threads,
-            )
+            return self._run(run, inputs, seed, step, row_offset)
         except _native.ScheduleError as error:
             raise diagnostic(None, *error.args) from None
+
+    def _run(self, run: Callable[..., Result], inputs: list[Array], seed: int, step: int, row_offset: int) -> Result:
+        return run(
+            inputs,
+            seed=_coordinate("the seed", seed),
+            step=_coordinate("the step", step),
+            row_offset=_coordinate("the row offset", row_offset),
+            threads=self.threads,
+        )
 
     def _held(self, number: int, array: Array) -> Array:
         taken = diagnosed(None, lambda: self.runner.take(number, array))

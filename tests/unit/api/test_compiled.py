@@ -214,6 +214,19 @@ def test_the_least_recently_used_specialization_goes(program: presk.Program, mon
     assert f.cache_info().currsize == 2
 
 
+def test_calls_in_turn_run_what_their_shapes_want(program: presk.Program) -> None:
+    """Also where a call is tried on the executables run last before its arguments are looked at."""
+    f = presk.compile(program["Linear{3, 2}.apply"], backend="kernel", realize="f64")
+    g = f.bind(PARAMETERS)
+    wanted = {rows: np.asarray(f(PARAMETERS, X[:rows].tolist())) for rows in (1, 2, 3)}
+    for rows in (1, 2, 1, 3, 3, 2):
+        for found in (f(PARAMETERS, X[:rows]), g(X[:rows]), f(PARAMETERS, x=X[:rows])):
+            assert found.tobytes() == wanted[rows].tobytes()
+    assert f.cache_info().misses == 3
+    assert refused(lambda: f(PARAMETERS, X[:, :2])).code == "E6001"
+    assert refused(lambda: g(X, X)).code == "E6034"
+
+
 def test_bound_parameters_give_the_same_and_are_checked_at_once(program: presk.Program) -> None:
     f = compiled(program, "mse")
     y = np.ones((4, 2))

@@ -168,6 +168,48 @@ def test_other_arguments_are_refused(arguments: tuple[Any, ...], code: str) -> N
     assert caught.value.code == code
 
 
+def test_arguments_that_need_no_look_give_what_a_call_gives() -> None:
+    run, pick = affine(), prepared("pick", n=5, k=2, batch=3)
+    table, places = np.arange(10, dtype=np.float32).reshape(5, 2), np.array([4, 0, 2])
+    keep = prepared("keep", n=3)
+    for each, given in (
+        (run, (M, X)),
+        (run.bind(m=M), (X,)),
+        (run, ({"b": B.astype(np.float64), "w": W.T.copy().T}, X[::-1])),
+        (pick, (table, places)),
+        (keep, (X[0], np.array([True, False, True]))),
+    ):
+        found = each.immediate(given, 0, 0, 0)
+        assert found is not None
+        assert found.tobytes() == each(*given).tobytes()
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        ({"w": W}, X),
+        ({"w": W, "b": B, "c": B}, X),
+        ([W, B], X),
+        (M, X.tolist()),
+        (M, X[:3]),
+        (M, X.astype(int)),
+        (M, np.ma.masked_array(X)),
+        ({"w": W, "b": 1.0}, X),
+    ],
+)
+def test_other_arguments_are_left_to_a_call(given: tuple[Any, ...]) -> None:
+    assert affine().immediate(given, 0, 0, 0) is None
+
+
+def test_an_index_that_is_none_is_left_to_a_call_which_explains_it() -> None:
+    pick = prepared("pick", n=5, k=2, batch=3)
+    given = (np.zeros((5, 2), np.float32), np.array([0, 5, 1]))
+    assert pick.immediate(given, 0, 0, 0) is None
+    assert pick.immediate((given[0], given[1].astype(np.int32)), 0, 0, 0) is None
+    with pytest.raises(PreskError, match="batch"):
+        pick(*given)
+
+
 def test_the_extension_refuses_arrays_that_arent_its_inputs() -> None:
     runner = affine().runner
     for array in (X[:3], X.astype(np.int64), X.astype(np.float16)):
