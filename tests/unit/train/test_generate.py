@@ -143,10 +143,11 @@ def test_the_step_is_core(program: presk.Program) -> None:
     assert "sample(%5, 0.8, 0.9, top_k = 5, axis = 1, draw = 0)" in printed
 
 
-def test_the_cache_is_donated(minigpt: presk.Program) -> None:
-    executable = generator(minigpt).executable
-    inputs = executable.schedule.inputs  # type: ignore[attr-defined]
-    assert [each.path for each in inputs if each.donated] == ["cache.k", "cache.v"]
+def test_the_cache_is_written_in_place(program: presk.Program) -> None:
+    schedule = generator(program).executable.schedule  # type: ignore[attr-defined]
+    caches = {at: each.path for at, each in enumerate(schedule.inputs) if each.donated}
+    assert list(caches.values()) == ["cache.k", "cache.v"]
+    assert [each.shares for each in schedule.outputs] == [None, *caches]
 
 
 def test_the_text_is_the_same_whatever_computes_it(program: presk.Program) -> None:

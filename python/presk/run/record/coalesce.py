@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from math import prod
 from typing import Union, cast
 
 from presk.kernel.nodes import Element
@@ -62,6 +63,7 @@ class _Flat:
     steps: list[Recorded | None]
     blocks: list[int]
     parents: list[int | None]
+    loops: list[Repeat | None]
     uses: dict[Name, list[int]]
 
 
@@ -160,7 +162,7 @@ def coalesce(
 
 
 def _flatten(steps: list[Recorded]) -> _Flat:
-    flat = _Flat([], [], [None], {})
+    flat = _Flat([], [], [None], [None], {})
 
     def walk(inner: list[Recorded], block: int) -> None:
         for step in inner:
@@ -169,6 +171,7 @@ def _flatten(steps: list[Recorded]) -> _Flat:
             flat.blocks.append(block)
             if isinstance(step, Repeat):
                 flat.parents.append(block)
+                flat.loops.append(step)
                 number = len(flat.parents) - 1
                 walk(list(step.steps), number)
                 flat.steps.append(None)
@@ -236,6 +239,10 @@ def _drop(
             shared[target.buffer.number] = source.buffer.number
             flat.steps[at] = replace(copy, source=target)
             return
+    if _becomes_donated(flat, at, copy, regions, inputs):
+        _place_at(flat, target.buffer, View(source.buffer), flat.uses.pop(target.buffer))
+        flat.uses[target.buffer] = []
+        return
     if not _is_whole(source, copy.count, copy.element, regions) or _swapped(flat, source.buffer):
         return
     uses = flat.uses[source.buffer]
@@ -248,6 +255,20 @@ def _drop(
     _place_at(flat, source.buffer, target, uses[:-1])
     flat.steps[at] = replace(copy, source=target)
     flat.uses[source.buffer] = []
+
+
+def _becomes_donated(flat: _Flat, at: int, copy: Copy, regions: list[tuple[Element, int]], inputs: list[Input]) -> bool:
+    """Whether a copy of a donated stack's own layer makes the layers of a stack that can be the donated one itself."""
+    source, target = copy.source, copy.target
+    if not _is_donated_layer(flat, at, source, copy.count, copy.element, inputs):
+        return False
+    stack = target.buffer
+    if stack.space != "a" or target.start or target.strides != source.strides or _swapped(flat, stack):
+        return False
+    if regions[stack.number] != (copy.element, prod(inputs[source.buffer.number].shape)):
+        return False
+    first, *others = flat.uses[stack]
+    return first == at and not any(_inside(flat, flat.blocks[use], flat.blocks[at]) for use in others)
 
 
 def _place_at(flat: _Flat, name: Name, place: View, uses: list[int]) -> None:
@@ -263,10 +284,7 @@ def _whole_donated(view: View, count: int, inputs: list[Input]) -> bool:
     if view.buffer.space != "h" or view.start or view.strides:
         return False
     given = inputs[view.buffer.number]
-    total = 1
-    for size in given.shape:
-        total *= size
-    return given.donated and total == count
+    return given.donated and prod(given.shape) == count
 
 
 def _last_use(flat: _Flat, name: Name, at: int) -> bool:
@@ -284,14 +302,42 @@ def _choose(flat: _Flat, at: int, either: Either, regions: list[tuple[Element, i
             continue
         old, new = way.overwritten, way.output
         element, count = regions[new.buffer.number]
-        if not (_is_whole(old, count, element, regions) or _whole_donated(old, count, inputs)):
+        if _read_twice(way):
             continue
-        if _swapped(flat, old.buffer) or not _dies(flat, old.buffer, at) or _read_twice(way):
-            continue
+        if not _is_donated_layer(flat, at, old, count, element, inputs):
+            if not (_is_whole(old, count, element, regions) or _whole_donated(old, count, inputs)):
+                continue
+            if _swapped(flat, old.buffer) or not _dies(flat, old.buffer, at):
+                continue
         flat.steps[at] = Either(way.launches, ())
         _place_at(flat, new.buffer, old, flat.uses.pop(new.buffer))
         flat.uses[new.buffer] = []
         return
+
+
+def _is_donated_layer(flat: _Flat, at: int, view: View, count: int, element: Element, inputs: list[Input]) -> bool:
+    """Whether a view is the round's own layer of a donated stack, which this step is the last to look at.
+
+    The loop goes over the stack once, and no step of it looks at another round's layer.
+    """
+    block = flat.blocks[at]
+    loop = flat.loops[block]
+    if loop is None or flat.parents[block] != 0 or view.buffer.space != "h":
+        return False
+    given = inputs[view.buffer.number]
+    if not given.donated or given.element != element or prod(given.shape) != count * loop.trips:
+        return False
+    if view.start or view.strides != ((loop.counter, count),):
+        return False
+    uses = flat.uses[view.buffer]
+    return uses[-1] == at and all(flat.blocks[use] == block and _looks_at(flat, use, view) for use in uses)
+
+
+def _looks_at(flat: _Flat, use: int, view: View) -> bool:
+    """Whether a step touches the view's buffer at this view alone."""
+    step = flat.steps[use]
+    assert step is not None, "a use is a step"
+    return all(each == view for each in (*reads(step), *writes(step)) if each.buffer == view.buffer)
 
 
 def _read_twice(way: Saved) -> bool:

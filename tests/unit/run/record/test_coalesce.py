@@ -60,6 +60,12 @@ class Program:
                 inside.append(result)
         return steps, inside
 
+    def layers(self, values: list[tuple[View, int]], counter: int, trips: int) -> list[tuple[View, int]]:
+        """The round's own layers of values that are stacks of so many: mostly of inputs, which may be donated."""
+        stacks = [(view, size) for view, size in values if trips and not size % trips and not view.strides]
+        chosen = [each for each in stacks if self.number(0, 1 if each[0].buffer.space == "h" else 4) == 0]
+        return [(View(view.buffer, 0, ((counter, size // trips),)), size // trips) for view, size in chosen]
+
     def loop(self, values: list[tuple[View, int]], depth: int) -> tuple[list[Recorded], list[tuple[View, int]]]:
         """A loop with one or two states, and a stack of what a round gives."""
         counter, trips = self.loops, self.number(0, 3)
@@ -71,7 +77,7 @@ class Program:
             state = self.fresh(size)
             steps.append(Copy(F32, size, source, state))
             states.append((state, size))
-        body, inside = self.block([*values, *states], depth)
+        body, inside = self.block([*values, *states, *self.layers(values, counter, trips)], depth)
         given, size = inside[self.number(0, len(inside) - 1)]
         stack = self.fresh(size * trips)
         body.append(Copy(F32, size, given, View(stack.buffer, 0, ((counter, size),))))
@@ -94,7 +100,7 @@ class Program:
 def programs(draw: st.DrawFn) -> tuple[list[Recorded], list[tuple[Element, int]], dict[Name, int], dict[Name, int]]:
     """Steps, regions, and the sizes of inputs and outputs."""
     program = Program(draw)
-    inputs = {Name("h", at): program.number(1, 3) for at in range(program.number(1, 3))}
+    inputs = {Name("h", at): program.number(1, 6) for at in range(program.number(1, 3))}
     values = [(View(name), size) for name, size in inputs.items()]
     steps, inside = program.block(values, 2)
     outputs: dict[Name, int] = {}
@@ -117,6 +123,48 @@ def test_results_are_the_recordings(program: tuple, donated: bool) -> None:
     assert run_placed(placed, places, inputs, outputs, shared) == wanted
     assert all(each.offset % ALIGNMENT == 0 and each.offset + 4 * each.count <= arena for each in places)
     assert donated or not shared
+
+
+def layered(*between: Recorded, after: tuple[Recorded, ...] = (), loops: int = 1) -> tuple[str, dict[int, int]]:
+    """A loop of three rounds that updates each layer of a donated stack, `between` the update and the stacking."""
+    layer = view("h", 0, 0, (0, 2))
+    update = Either(
+        (Launch(0, (layer,), (view("a", 0),), None, "2 2"),),
+        (Saved(view("a", 0), layer, (Launch(1, (layer,), (view("a", 0),), None, "2 2"),)),),
+    )
+    stacked = Copy(F32, 2, view("a", 0), view("a", 1, 0, (0, 2)))
+    steps: tuple[Step, ...] = (Repeat(0, 3, False, (update, *between, stacked)),)  # type: ignore[arg-type]
+    for outer in range(1, loops):
+        steps = (Repeat(outer, 3, False, steps),)
+    returned = Copy(F32, 6, view("a", 1), view("o", 0))
+    regions = [(F32, 2), (F32, 6), (F32, 2)]
+    coalesced, shared = coalesce([*steps, *after, returned], regions, [Input("x", F32, (3, 2), donated=True)])
+    return str(coalesced), shared
+
+
+def test_a_stack_of_layers_is_the_donated_stack_it_is_made_of() -> None:
+    made, shared = layered()
+    layer = view("h", 0, 0, (0, 2))
+    assert made == str((Repeat(0, 3, False, (Launch(1, (layer,), (layer,), None, "2 2"),)),))
+    assert shared == {0: 0}
+
+
+def test_a_donated_stack_that_is_needed_still_is_left_alone() -> None:
+    other = Launch(2, (view("h", 0, 2),), (view("a", 2),), None, "2 2")
+    for made, shared in (
+        layered(other),
+        layered(Launch(2, (view("h", 0, 0, (0, 2)),), (view("a", 2),), None, "2 2")),
+        layered(after=(Launch(2, (view("h", 0),), (view("a", 2),), None, "6 2"),)),
+        layered(loops=2),
+    ):
+        assert "kernel=0" in made
+        assert not shared
+
+
+def test_a_stack_that_is_read_while_it_grows_is_no_donated_one() -> None:
+    made, shared = layered(Launch(2, (view("a", 1),), (view("a", 2),), None, "6 2"))
+    assert "kernel=1" in made, "the layer itself may be overwritten"
+    assert not shared
 
 
 def straight(*steps: Recorded, sizes: tuple[int, ...]) -> tuple[tuple[Step, ...], tuple[Region, ...], int]:
