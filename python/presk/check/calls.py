@@ -55,14 +55,14 @@ def call_function(
     instance = prepared.instance
     if context.in_map and not context.session.symbolic:
         return elaborate(context.session, instance, context.emitter, [each.handle for each in prepared.arguments], True)
-    path = _path(context, function, leading, span)
+    path = call_path(context, function, leading, span)
     name, result = context.session.instantiate(instance, span)
     result = restore_names(result, prepared.original)
     handles = [argument.handle for argument in prepared.arguments]
     return Data(result, context.emitter.call(name, handles, path, result, span), origin_of(result))
 
 
-def _path(context: Context, function: FunctionValue, leading: Data | None, span: Span) -> str:
+def call_path(context: Context, function: FunctionValue, leading: Data | None, span: Span) -> str:
     """What the call adds to a draw's path. No two calls of a function add the same."""
     name = function.declaration.name
     path = f"{leading.origin}.{name}" if leading is not None and leading.origin else name

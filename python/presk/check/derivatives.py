@@ -1,9 +1,12 @@
-"""`grad`, `value_and_grad`, `vjp`: typed here; what they compute is Core's to derive."""
+"""`grad`, `value_and_grad`, `vjp`: typed here; `core.vjp` derives what they compute."""
 
 from __future__ import annotations
 
-from presk.check.calls import call_abstract, prepare, restore_names
+from dataclasses import dataclass
+
+from presk.check.calls import Prepared, call_abstract, call_path, prepare, restore_names
 from presk.check.context import Context, coerce
+from presk.check.emit import Handle
 from presk.check.values import Abstract, Cotangent, Data, Derived, FunctionValue, Method, Number, Value, describe
 from presk.shapes import constants, types
 from presk.shapes.types import REAL, RecordOf, TupleOf, Type
@@ -52,30 +55,43 @@ def _wrt(context: Context, written: tree.Expr) -> tuple[tuple[int, ...], bool]:
 
 
 def call_derived(context: Context, derived: Derived, node: tree.Call) -> Value:
-    """`grad(f)(arguments)`. Its Core isn't derived yet: binding refuses it (E5000)."""
-    result, arguments = _primal(context, derived, node)
-    gradient = _gradient(derived, arguments)
+    """`grad(f)(arguments)`; of a vjp what waits for its cotangent."""
+    primal = _primal(context, derived, node)
+    gradient = _gradient(derived, primal.arguments)
+    result = primal.result
     if derived.kind == "vjp":
         if any(leaf.kind != "real" for _, leaf in types.leaves(result)):
             message = f"the function's result is {types.show(result)}, which has no derivative"
             raise fail("E5001", message, node.span, "only reals are differentiated")
-    elif result != REAL and not _is_objective(result):
+        return Cotangent(result, gradient, lambda cotangent: _emit(context, derived, primal, cotangent, node.span))
+    if result != REAL and not _is_objective(result):
         message = f"`{derived.kind}` takes a scalar-valued function, but this one gives {types.show(result)}"
         hint = "`vjp(f)(x)(cotangent)` takes any result; an objective gives real or (real, record)"
         raise fail("E5002", message, node.span, hint)
-    if not context.session.symbolic:
-        raise not_built(node.span)
-    if derived.kind == "vjp":
-        return Cotangent(result, gradient)
-    return Data(gradient if derived.kind == "grad" else TupleOf((result, gradient)), None)
+    made = _emit(context, derived, primal, None, node.span)
+    return made or Data(gradient if derived.kind == "grad" else TupleOf((result, gradient)), None)
 
 
-def _primal(context: Context, derived: Derived, node: tree.Call) -> tuple[Type, list[Type | None]]:
-    """The type of the function's result, and of each of its arguments: None where one is known at binding."""
+@dataclass(frozen=True)
+class _Primal:
+    """The function that is differentiated, called: its result, and the type of each argument in the parentheses.
+
+    An argument's is None where it is known at binding. `prepared` is None of a function that isn't known yet; `leading`
+    are the data arguments before the first in the parentheses.
+    """
+
+    result: Type
+    arguments: list[Type | None]
+    prepared: Prepared | None
+    path: str
+    leading: int
+
+
+def _primal(context: Context, derived: Derived, node: tree.Call) -> _Primal:
     function, leading = derived.function, None
     if isinstance(function, Abstract):
         call_abstract(context, function, node.arguments, node.span)
-        return function.signature.result, list(function.signature.parameters)
+        return _Primal(function.signature.result, list(function.signature.parameters), None, "", 0)
     if isinstance(function, Method):
         function, leading = function.function, function.tree
     prepared = prepare(context, function, leading, node.arguments, node.span)
@@ -83,12 +99,26 @@ def _primal(context: Context, derived: Derived, node: tree.Call) -> tuple[Type, 
     data = iter(prepared.arguments)
     parameters = prepared.instance.signature.parameters
     kinds = [next(data).type if parameter.kind == "data" else None for parameter in parameters]
-    return restore_names(result, prepared.original), kinds if leading is None else kinds[1:]
+    first = 0 if leading is None else 1
+    path = call_path(context, function, leading, node.span)
+    return _Primal(restore_names(result, prepared.original), kinds[first:], prepared, path, first)
 
 
-def not_built(span: Span) -> Exception:
-    """The diagnostic for derivatives, which can be checked but not yet computed."""
-    return fail("E5000", "derivatives are not yet built", span, "the program checks; entries without derivatives run")
+def _emit(context: Context, derived: Derived, primal: _Primal, cotangent: Handle, span: Span) -> Data | None:
+    """The call of the derivative's function; None while nothing is bound."""
+    if context.session.symbolic or primal.prepared is None:
+        return None
+    if context.in_map:
+        hint = "call the function that differentiates outside of the map, or write the derivative as an expression"
+        raise fail("E5000", "a derivative isn't taken in the body of a map yet", span, hint)
+    prepared = primal.prepared
+    data = [parameter.kind == "data" for parameter in prepared.instance.signature.parameters]
+    wrt = tuple(sum(data[: primal.leading + number]) for number in derived.wrt)
+    name, result = context.session.derive(derived.kind, prepared.instance, wrt, derived.single, span)
+    result = restore_names(result, prepared.original)
+    handles = [argument.handle for argument in prepared.arguments]
+    handles += [cotangent] if derived.kind == "vjp" else []
+    return Data(result, context.emitter.call(name, handles, primal.path, result, span))
 
 
 def _is_objective(result: Type) -> bool:
@@ -121,5 +151,5 @@ def give_cotangent(context: Context, value: Cotangent, node: tree.Call) -> Value
     if len(node.arguments) != 1 or node.arguments[0].name is not None:
         raise fail("E3002", "a vjp takes one cotangent", node.span)
     given = node.arguments[0].value
-    coerce(context, context.evaluate(given), value.result, "the cotangent", given.span)
-    return Data(value.gradient, None)
+    cotangent = coerce(context, context.evaluate(given), value.result, "the cotangent", given.span)
+    return value.emit(cotangent.handle) or Data(value.gradient, None)

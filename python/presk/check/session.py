@@ -16,7 +16,7 @@ from presk.check.signature import Signature
 from presk.check.values import Abstract, FunctionValue, Number
 from presk.shapes.poly import Poly
 from presk.shapes.types import ModuleOf, Shape, Type
-from presk.text.diagnostics import PreskError, fail
+from presk.text.diagnostics import InternalError, PreskError, fail
 from presk.text.spans import Span
 
 
@@ -82,6 +82,13 @@ class Session(ABC):
     @abstractmethod
     def instantiate(self, instance: Instance, span: Span) -> tuple[str, Type]:
         """The name and the result's type of a function at an instance."""
+
+    def derive(self, kind: str, instance: Instance, wrt: tuple[int, ...], single: bool, span: Span) -> tuple[str, Type]:
+        """The name and result of the function that a derivative of a bound instance is; of `core.bind`'s session alone.
+
+        `wrt` are numbers of its data parameters.
+        """
+        raise InternalError("what isn't bound isn't derived")
 
     def module_declaration(self, module: ModuleOf) -> Declaration:
         """The declaration of a module's type."""

@@ -7,6 +7,7 @@ have not been made into one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Union
 
@@ -117,10 +118,11 @@ class Derived:
 
 @dataclass(frozen=True, slots=True)
 class Cotangent:
-    """`vjp(f)(args…)`, waiting for its cotangent."""
+    """`vjp(f)(args…)`, waiting for its cotangent; `emit` says the call then, and gives None while nothing is bound."""
 
     result: Type
     gradient: Type
+    emit: Callable[[Handle], Data | None] = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)

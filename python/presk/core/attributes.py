@@ -1,6 +1,7 @@
 """The attributes of a primitive in Core: their order, what is left out in text, what the verifier asks of them.
 
 In order: new axes (`new`, or `out` and `labels`), the keywords as the table has them, and of a draw its number `draw`.
+A product in an adjoint may have `cotangent` behind them, the number of the operand that is one.
 Their meaning and ranges are the shape rules' matter (`primitives.attributes`). Called by the reader, the verifier and
 passes that make primitives.
 """
@@ -23,6 +24,10 @@ DRAW = "draw"
 """The number of a draw among those of its primitive in its function's text."""
 
 
+COTANGENT = "cotangent"
+"""Which operand of a product in an adjoint is the cotangent."""
+
+
 def names_of(primitive: Primitive) -> tuple[str, ...]:
     """The names of a primitive's attributes, in order."""
     brackets = ("out", "labels") if primitive.name == "ein" else ("new",) if primitive.new_axes != "none" else ()
@@ -32,12 +37,17 @@ def names_of(primitive: Primitive) -> tuple[str, ...]:
 
 def in_order(primitive: Primitive, values: Mapping[str, Attribute]) -> tuple[tuple[str, Attribute], ...]:
     """The attributes in order; those that are missing stay so."""
-    return tuple((name, values[name]) for name in names_of(primitive) if name in values)
+    names = (*names_of(primitive), *((COTANGENT,) if primitive.product else ()))
+    return tuple((name, values[name]) for name in names if name in values)
 
 
 def fault_in(primitive: Primitive, attributes: tuple[tuple[str, Attribute], ...]) -> str | None:
     """What is not in normal form, or None."""
     given = tuple(name for name, _ in attributes)
+    if primitive.product and given[-1:] == (COTANGENT,):
+        if attributes[-1][1] not in (0, 1):
+            return f"needs 0 or 1 as `{COTANGENT}`"
+        attributes, given = attributes[:-1], given[:-1]
     if given != names_of(primitive):
         return f"has the attributes {', '.join(given) or 'none'}, not {', '.join(names_of(primitive)) or 'none'}"
     kinds = {keyword.name: keyword.kind for keyword in primitive.keywords}

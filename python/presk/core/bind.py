@@ -21,6 +21,7 @@ from presk.check.values import FunctionType, FunctionValue
 from presk.core.build import Builder
 from presk.core.nodes import Function, Program
 from presk.core.simplify import simplify
+from presk.core.vjp.transform import Deriver
 from presk.shapes import types
 from presk.shapes.poly import number
 from presk.shapes.types import Axis, ModuleOf, Shape, Type
@@ -80,6 +81,9 @@ class BindSession(BoundConstants):
         self.functions: list[Function] = []
         self.made: dict[Instance, tuple[str, Type]] = {}
         self.names: dict[str, Instance] = {}
+        self.deriver = Deriver(())
+        self.derived: set[str] = set()
+        self.derivatives: dict[tuple[str, str, tuple[int, ...], bool], str] = {}
 
     def instantiate(self, instance: Instance, span: Span) -> tuple[str, Type]:
         """The name and result of the Core function of an instance, made now if it isn't yet."""
@@ -95,14 +99,33 @@ class BindSession(BoundConstants):
         self.made[instance] = (name, result.type)
         return self.made[instance]
 
+    def derive(self, kind: str, instance: Instance, wrt: tuple[int, ...], single: bool, span: Span) -> tuple[str, Type]:
+        """The name and result of a derivative's Core function, made of the simplified function."""
+        name, _ = self.instantiate(instance, span)
+        key = (kind, name, wrt, single)
+        if key not in self.derivatives:
+            if name not in self.deriver.functions:
+                below = self.functions[: next(at for at, each in enumerate(self.functions) if each.name == name) + 1]
+                self.deriver.functions |= {each.name: each for each in simplify(Program(tuple(below))).functions}
+            self.deriver.taken |= self.names.keys() | {each.name for each in self.functions}
+            before = len(self.deriver.made)
+            made = self.deriver.operator(kind, name, wrt, single)
+            self.functions += self.deriver.made[before:]
+            self.derived |= {each.name for each in self.deriver.made[before:]}
+            self.derivatives[key] = made
+        made = self.derivatives[key]
+        return made, self.deriver.functions[made].result
+
     def _name(self, instance: Instance) -> str:
         base = _base_name(instance)
+        while base in self.derived:
+            base += "'"
         first = self.names.get(base)
         if first is None:
             self.names[base] = instance
             return base
         name = f"{base}@{_difference(first, instance)}"
-        while name in self.names:
+        while name in self.names or name in self.derived:
             name += "'"
         self.names[name] = instance
         return name

@@ -106,6 +106,7 @@ class Groups:
 def partition(function: Function) -> Groups:
     """The groups of a simplified function."""
     types: dict[int, Type] = {each.number: each.type for each in function.parameters}
+    pinned = frozenset(() if function.primal is None else function.primal.roots)
     counters: set[Ref] = set()
     bodies: list[BodyGroups] = []
     unfused = 0
@@ -113,7 +114,7 @@ def partition(function: Function) -> Groups:
     while waiting:
         owner, body = waiting.pop(0)
         types |= {let.number: let.type for let in body.lets}
-        found, launches = _partition_body(body, types, frozenset(counters))
+        found, launches = _partition_body(body, types, frozenset(counters), pinned)
         bodies.append(BodyGroups(owner, found, launches))
         unfused += launches
         for let in body.lets:
@@ -131,18 +132,25 @@ def partition(function: Function) -> Groups:
     return Groups(function.name, tuple(bodies), unfused)
 
 
-def _partition_body(body: Body, types: Types, counters: frozenset[Ref]) -> tuple[tuple[Group, ...], int]:
-    """The groups of one body, and how many launches its primitives were, each on its own."""
-    scope = _scope(body, types)
+def _partition_body(
+    body: Body, types: Types, counters: frozenset[Ref], pinned: frozenset[int]
+) -> tuple[tuple[Group, ...], int]:
+    """The groups of one body, and how many launches its primitives were, each on its own.
+
+    `pinned` are roots whatever reads them.
+    """
+    scope = _scope(body, types, pinned)
     held: set[int] = set()
+    read: set[int] = set(scope.taken)
     groups: list[Group] = []
     for let in reversed(body.lets):
-        if not isinstance(let.value, Apply) or let.number in held:
+        if not isinstance(let.value, Apply) or (let.number in held and let.number not in read):
             continue
         if let.number in scope.free and let.number not in scope.taken:
             continue
         group = _group(let, scope, counters)
         held |= {member.number for member in group.members}
+        read |= {each.ref.number for each in group.reads} & scope.again
         groups.append(group)
     groups.reverse()
     alone = sum(_launches(let, scope, counters) for let in body.lets if isinstance(let.value, Apply))
@@ -229,7 +237,7 @@ def _kind(let: Let, others: tuple[int, ...], scope: Scope, counters: frozenset[R
     return "row" if roles & {Role.REDUCTION, Role.ROW} else "nest"
 
 
-def _scope(body: Body, types: Types) -> Scope:
+def _scope(body: Body, types: Types, pinned: frozenset[int]) -> Scope:
     """What nests ask about a body: who reads what, what is computed at the element, which axes are of one size."""
     lets = {let.number: let for let in body.lets}
     order = {let.number: at for at, let in enumerate(body.lets)}
@@ -241,7 +249,8 @@ def _scope(body: Body, types: Types) -> Scope:
             if _is_free(let.value, free, types):
                 free.add(let.number)
     taken, readers = _readers(body, free)
-    return Scope(lets, types, order, frozenset(free), taken, readers, extents)
+    again = frozenset(let.number for let in body.lets if let.again)
+    return Scope(lets, types, order, frozenset(free), taken, readers, extents, again, pinned)
 
 
 def _is_free(apply: Apply, free: set[int], types: Types) -> bool:

@@ -37,7 +37,8 @@ class Scope:
     """What a body's nests ask about its lets. `readers` see through the values that are computed at the element
     (`free`).
 
-    `order` is each let's position in the body, `taken` are the lets that something else than a primitive takes.
+    `order` is each let's position in the body, `taken` are the lets that something else than a primitive takes. `again`
+    are those that join every nest that reads them, `pinned` those that join none.
     """
 
     lets: Mapping[int, Let]
@@ -47,6 +48,8 @@ class Scope:
     taken: frozenset[int]
     readers: Mapping[int, frozenset[int]]
     extents: Extents
+    again: frozenset[int] = frozenset()
+    pinned: frozenset[int] = frozenset()
 
     def links(self, number: int) -> Links:
         """The links of a let's operands."""
@@ -137,7 +140,8 @@ class Nest:
             number = ref.number
             if ref.path or number in self.places or number not in self.scope.readers or number in self.scope.free:
                 continue
-            if not self.scope.readers[number] <= self.places.keys() or len(places) != 1:
+            has_all = number in self.scope.again or self.scope.readers[number] <= self.places.keys()
+            if not has_all or number in self.scope.pinned or len(places) != 1:
                 continue
             place = next(iter(places))
             if place is not None and isinstance(self.scope.lets[number].value, Apply):

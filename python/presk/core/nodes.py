@@ -170,23 +170,42 @@ Expression = Union[Apply, Call, Loop, MapTrees, MakeTuple, MakeRecord, SetField]
 
 @dataclass(frozen=True, slots=True)
 class Let:
-    """`%17 logits = …`; `name` where the source names it, `span` where the source says it (no part of equality)."""
+    """`%17 logits = …`; `name` where the source names it, `span` where the source says it (no part of equality).
+
+    `again`: a primitive of the forward half that an adjoint computes once more. It belongs to every group reading it.
+    """
 
     number: int
     name: str | None
     value: Expression
     type: Type
     span: Span | None = field(default=None, compare=False, repr=False)
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Primal:
+    """What a forward half is the half of: the function whose name its sites have, and the roots of its groups there.
+
+    The numbers are the function's own; those that the half needs no more are among them.
+    """
+
+    name: str
+    roots: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A source function at its sizes: `Linear{16, 48}.apply`. Its result fits the stated type (`core.typing.fits`)."""
+    """A source function at its sizes: `Linear{16, 48}.apply`. Its result fits the stated type (`core.typing.fits`).
+
+    `primal`: the function is the forward half of a derivative, and keeps the groups and sites of the function it is of.
+    """
 
     name: str
     parameters: tuple[Parameter, ...]
     result: Type
     body: Body
+    primal: Primal | None = None
 
 
 @dataclass(frozen=True, slots=True)

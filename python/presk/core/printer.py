@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from presk.core.attributes import COTANGENT, DRAW
 from presk.core.nodes import (
     Apply,
     Body,
@@ -54,8 +55,11 @@ WIDTH = 100
 HEAD_WIDTH = 120
 """Parameters that need more stand one a line."""
 
-SPECIAL = ("new", "out", "labels", "draw")
-"""Attributes that have no keyword in the table: new axes, `ein`'s names, and the number of a draw."""
+NUMBERS = (DRAW, COTANGENT)
+"""Attributes that are numbers and have no keyword in the table."""
+
+SPECIAL = ("new", "out", "labels", *NUMBERS)
+"""Attributes that have no keyword in the table: new axes, `ein`'s names, and these."""
 
 
 def print_program(program: Program, *, names: bool = True) -> str:
@@ -137,7 +141,7 @@ class _Lines:
                 ]
                 self.lines.append(f"{head}map {', '.join(sources)} {{")
             case _:
-                self.lines.append(head + self.simple(let.value))
+                self.lines.append(head + ("again " if let.again else "") + self.simple(let.value))
                 return
         for each in parameters:
             self.types[each.number] = each.type
@@ -206,8 +210,7 @@ class _Lines:
                     operands += [f"{pair[0]} = {pair[1]}" for pair in value if isinstance(pair, tuple)]
                 elif value != keyword.default:
                     operands.append(f"{keyword.name} = {self.attribute(apply, keyword, value)}")
-        if "draw" in attributes:
-            operands.append(f"draw = {attributes['draw']}")
+        operands += [f"{name} = {attributes[name]}" for name in NUMBERS if name in attributes]
         return f"{apply.primitive}{_brackets(attributes)}({', '.join(operands)})"
 
     def attribute(self, apply: Apply, keyword: Keyword, value: Attribute) -> str:
@@ -245,7 +248,8 @@ class _FunctionPrinter(_Lines):
 
     def text(self) -> str:
         parameters = [f"%{each.number} : {show(each.type)}" for each in self.function.parameters]
-        opening, result = f"fn {self.function.name}(", f"-> {show(self.function.result)} {{"
+        opening = f"fn {self.function.name}("
+        result = f"-> {show(self.function.result)}{_half_of(self.function)} {{"
         head = f"{opening}{', '.join(parameters)})"
         if len(head) + 1 + len(result) <= WIDTH:
             self.lines.append(f"{head} {result}")
@@ -260,6 +264,13 @@ class _FunctionPrinter(_Lines):
             ]
         self.body(self.function.body, 1)
         return "\n".join((*self.lines, "}", ""))
+
+
+def _half_of(function: Function) -> str:
+    """` of loss(%3, %5)`: whose forward half a function is, and which lets are roots there."""
+    if function.primal is None:
+        return ""
+    return f" of {function.primal.name}({', '.join(f'%{number}' for number in function.primal.roots)})"
 
 
 def _brackets(attributes: dict[str, Attribute]) -> str:

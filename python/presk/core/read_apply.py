@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from presk.core.attributes import DRAW, in_order
+from presk.core.attributes import COTANGENT, DRAW, in_order
 from presk.core.names import is_call_path, is_function_name
 from presk.core.nodes import Apply, Injected, Literal, Operand, Ref
 from presk.core.read_types import TypeReader
@@ -150,7 +150,7 @@ class ApplyReader(TypeReader):
             given["labels"] = tuple(labels)
         if pairs:
             given[NAMES] = tuple(pairs)
-        draw = given.pop(DRAW, None)
+        marks = {mark: given.pop(mark) for mark in (DRAW, COTANGENT) if mark in given}
         kinds = [self.type_of(operand, place) for operand, place in zip(operands, places, strict=True)]
         try:
             attributes = normalize(primitive, kinds, given)
@@ -158,8 +158,7 @@ class ApplyReader(TypeReader):
             self.fail(error.code, error.message, self.span_from(start.start), error.hint)
         except Misaligned as error:
             self.fail("E3003", error.message, self.span_from(start.start), error.hint)
-        if isinstance(draw, int):
-            attributes[DRAW] = draw
+        attributes |= {mark: value for mark, value in marks.items() if isinstance(value, int)}
         return Apply(name, tuple(operands), in_order(primitive, attributes))
 
     def labels(self) -> tuple[str, ...]:
@@ -178,7 +177,7 @@ class ApplyReader(TypeReader):
             pairs.append((name, self.word("an axis")))
             return
         row = rows.get(name)
-        if row is None and name != DRAW:
+        if row is None and name != DRAW and not (primitive.product and name == COTANGENT):
             hint = did_you_mean(name, rows)
             self.fail("E3002", f"{primitive.name} has no keyword `{name}`", self.span_of(token), hint)
         if name in given:

@@ -278,7 +278,7 @@ OPERATORS = {operator: function for function, operator in constants.INFIX.items(
 
 FUNCTIONS = dict.fromkeys(
     "neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf sigmoid softplus relu gelu gelu_tanh silu "
-    "sign floor".split(),
+    "sign floor pi".split(),
     1,
 ) | dict.fromkeys("add sub mul div pow maximum minimum".split(), 2)
-"""The primitives that make exact constants of exact constants, with the number of their operands."""
+"""The primitives that make exact constants of exact constants, and `pi`, with the number of their operands."""

@@ -21,6 +21,7 @@ from presk.core.nodes import (
     MapTrees,
     Operand,
     Parameter,
+    Primal,
     Program,
     SetField,
     Source,
@@ -91,8 +92,18 @@ class _Reader(ApplyReader):
         self.listed(")", lambda: parameters.append(self.parameter()))
         self.expect("->")
         result = self.type()
+        primal = self.primal() if self.token.kind == "name" and self.token.text == "of" else None
         body = self.body()
-        self.functions[name] = Function(name, tuple(parameters), result, body)
+        self.functions[name] = Function(name, tuple(parameters), result, body, primal)
+
+    def primal(self) -> Primal:
+        """`of loss(%3, %5)`: whose forward half the function is, and the roots of that function's groups."""
+        self.advance()
+        name = self.function_name()
+        self.expect("(")
+        roots: list[int] = []
+        self.listed(")", lambda: roots.append(self.let_number()))
+        return Primal(name, tuple(roots))
 
     # Lets
 
@@ -123,6 +134,9 @@ class _Reader(ApplyReader):
         number = self.let_number()
         name = None if self.token.kind == "=" else self.word()
         self.expect("=")
+        again = self.token.kind == "name" and self.token.text == "again" and self.peek().kind != "("
+        if again:
+            self.advance()
         value = self.value()
         span = self.span_from(start.start)
         self.places.setdefault((self.function, number), span)
@@ -131,7 +145,7 @@ class _Reader(ApplyReader):
         except Misfit as error:
             self.fail(error.code, error.message, span, error.hint)
         self.types[number] = found
-        return Let(number, name, value, found, span)
+        return Let(number, name, value, found, span, again)
 
     def value(self) -> Expression:
         match self.token.kind:

@@ -44,8 +44,9 @@ ROLES: dict[str, Role] = (
     | _named(Role.ROW, "softmax log_softmax")
     | _named(Role.FREE, "positions causal_mask zeros ones eye")
     | _named(
-        Role.ALONE, "dot matmul ein embed take gather scatter_add sort top_k cumsum total concat stack unstack pad"
+        Role.ALONE, "dot matmul ein dot_vjp_l dot_vjp_r embed take gather scatter_add sort top_k cumsum total concat"
     )
+    | _named(Role.ALONE, "stack unstack pad")
     | _named(Role.ALONE, "update_index update_slice normal uniform dropout_mask sample")
     | _named(Role.NEVER, "dropout constant")
 )

@@ -143,6 +143,8 @@ class _Verifier:
     def value(self, let: Let, scope: dict[int, Type], *, in_map: bool) -> None:
         """What a let's expression must keep to beyond its operands and its type."""
         value = let.value
+        if let.again and not isinstance(value, Apply):
+            raise self.fail("only a primitive is computed again")
         if in_map and not isinstance(value, (Apply, MakeTuple)):
             raise self.fail("the body of a map holds primitives and tuples alone")
         match value:

@@ -65,8 +65,9 @@ UNARY: dict[str, Callable[[arb], arb]] = {
     "gelu_tanh": lambda x: x * _logistic(2 * (2 / arb.pi()).sqrt() * (x + arb(fmpq(44715, 1000000)) * x * x * x)),
     "floor": lambda x: x.floor(),
     "sign": lambda x: x.sgn(),
+    "pi": lambda x: arb.pi() * x,
 }
-"""What a constant's function of one number does to a ball; `Apply.function` is a primitive's name."""
+"""What a constant's function of one number does to a ball; `Apply.function` is a primitive's name, or `pi`: π·x."""
 
 BINARY: dict[str, Callable[[arb, arb], arb]] = {
     "add": lambda x, y: x + y,

@@ -183,7 +183,8 @@ def _operand_of(primitive: Primitive, keyword: Keyword, operands: Sequence[Type]
 def _require_known(primitive: Primitive, name: str) -> None:
     keywords = [keyword.name for keyword in primitive.keywords]
     brackets = ("out", "labels") if primitive.name == "ein" else ("new",) if primitive.new_axes != "none" else ()
-    if name in keywords or name in brackets or (primitive.draws and name == "draw"):
+    marks = (primitive.draws and name == "draw") or (primitive.product and name == "cotangent")
+    if name in keywords or name in brackets or marks:
         return
     if name in BRACKETS:
         raise Misfit("E3002", f"{primitive.name} takes no axes in brackets")

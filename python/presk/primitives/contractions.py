@@ -1,15 +1,15 @@
-"""Contractions: dot, matmul and ein. One node of PSK-Core serves them all; its kind decides the printed name."""
+"""Contractions: dot, matmul, ein and the derivatives of a dot. One node of Core serves them all; kinds are names."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from presk.primitives.attributes import take_names
+from presk.primitives.attributes import take_names, take_new
 from presk.primitives.axes import axis_label
 from presk.primitives.fitting import distinct, on_tensors
 from presk.primitives.table import Attributes, Misfit, Operand, Primitive
 from presk.shapes.align import align
-from presk.shapes.types import Axis, AxisOrRun, Run, Tensor, show
+from presk.shapes.types import Axis, AxisOrRun, Run, Shape, Tensor, show
 
 FAMILY = "contractions"
 RUN_LABEL = ".."
@@ -83,6 +83,42 @@ def ein_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
     return Tensor("real", tuple(_output_axis(name, known[name]) for name in out))
 
 
+def dot_left_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
+    """The new axes: the cotangent's that w lacks, then w's first."""
+    cotangent, w = operands
+    new = take_new(attributes)
+    free = len(w.axes) - 1
+    kept = cotangent.axes[: len(cotangent.axes) - free]
+    _require_derivative("dot_vjp_l", new, (*kept, *w.axes[:1]), cotangent.axes[len(kept) :], w.axes[1:])
+    return Tensor("real", distinct(new))
+
+
+def dot_right_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
+    """The new axes: the last of x, then the cotangent's that x lacks."""
+    x, cotangent = operands
+    new = take_new(attributes)
+    summed = len(x.axes) - 1
+    _require_derivative(
+        "dot_vjp_r",
+        new,
+        (*x.axes[-1:], *cotangent.axes[max(summed, 0) :]),
+        x.axes[:-1],
+        cotangent.axes[: max(summed, 0)],
+    )
+    return Tensor("real", distinct(new))
+
+
+def _require_derivative(name: str, new: Shape, found: Shape, left: Shape, right: Shape) -> None:
+    """The new axes have the sizes found, and those summed the same in both operands. There are no runs."""
+
+    def sizes(axes: Shape) -> list[object]:
+        return [axis.size if isinstance(axis, Axis) else axis for axis in axes]
+
+    if sizes(new) != sizes(found) or sizes(left) != sizes(right) or not found:
+        shown = ", ".join(str(each) for each in sizes(found))
+        raise Misfit("E3003", f"{name} gives axes of the sizes {shown} here, and sums axes of equal sizes")
+
+
 def _learn_labels(operand: Tensor, names: Sequence[str], known: dict[str, AxisOrRun]) -> None:
     """Each label's axis, as the first operand that has it says; a second must have the same size."""
     if len(names) != len(operand.axes):
@@ -145,6 +181,7 @@ ROWS = [
         (Operand("x"), Operand("w")),
         on_tensors(dot_rule),
         "The last axis of x with the first of w; x's other axes, then w's.",
+        product=True,
     ),
     Primitive(
         "matmul",
@@ -152,6 +189,7 @@ ROWS = [
         OPERANDS,
         on_tensors(matmul_rule),
         "[.., I, K] with [.., K, J]: a product of matrices for every index of the leading axes, which align.",
+        product=True,
     ),
     Primitive(
         "ein",
@@ -161,5 +199,28 @@ ROWS = [
         "Contraction by names: axes in the brackets stay, in that order; all others are summed. "
         "Labels behind an operand stand for its own names.",
         new_axes="labels",
+        product=True,
+    ),
+    Primitive(
+        "dot_vjp_l",
+        FAMILY,
+        (Operand("cotangent"), Operand("w")),
+        on_tensors(dot_left_rule),
+        "What a dot's derivative gives its first operand, whose axes stand in the brackets: the cotangent's last axes "
+        "with those of w behind its first.",
+        new_axes="sizes",
+        internal=True,
+        product=True,
+    ),
+    Primitive(
+        "dot_vjp_r",
+        FAMILY,
+        (Operand("x"), Operand("cotangent")),
+        on_tensors(dot_right_rule),
+        "What a dot's derivative gives its second operand, whose axes stand in the brackets: the axes of x before its "
+        "last, one K, with the cotangent's first.",
+        new_axes="sizes",
+        internal=True,
+        product=True,
     ),
 ]

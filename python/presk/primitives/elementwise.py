@@ -100,9 +100,19 @@ def _rows() -> list[Primitive]:
     rows = [Primitive(name, FAMILY, (Operand("x"),), real, doc) for name, doc in UNARY_DOCS.items()]
     rows += [
         Primitive("add", FAMILY, _two("number"), on_tensors(add_rule), "x + y; nats give nats below A + B − 1."),
-        Primitive("mul", FAMILY, _two("number"), on_tensors(mul_rule), "x·y; nats give nats below (A − 1)(B − 1) + 1."),
+        Primitive(
+            "mul",
+            FAMILY,
+            _two("number"),
+            on_tensors(mul_rule),
+            "x·y; nats give nats below (A − 1)(B − 1) + 1.",
+            product=True,
+        ),
     ]
-    rows += [Primitive(name, FAMILY, _two("real"), real, doc) for name, doc in REAL_BINARY_DOCS.items()]
+    rows += [
+        Primitive(name, FAMILY, _two("real"), real, doc, product=name == "div")
+        for name, doc in REAL_BINARY_DOCS.items()
+    ]
     rows += [Primitive(name, FAMILY, _two("number"), boolean, doc) for name, doc in COMPARISON_DOCS.items()]
     rows += [
         Primitive("and", FAMILY, _two("bool"), boolean, "Both."),

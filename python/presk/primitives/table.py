@@ -36,7 +36,8 @@ Attribute = None | bool | int | str | Constant | tuple[int, ...] | tuple[AxisOrR
 are a sorted tuple, all of them is None; an `order` is a tuple as given. New axes are `new`: a tuple of Axis with
 sizes, those that follow from the operands filled in (`..` is a Run). `ein` has `out`, a tuple holding one tuple of
 names, and `labels`, a tuple of names for each operand. A `nat` or `int` is an int once bound, a Constant while
-symbolic. A draw has `draw`."""
+symbolic. A draw has `draw`. A product in an adjoint has `cotangent`, the operand that is one: where that is exactly 0
+the term is left out if the other operand is undefined."""
 
 Attributes = Mapping[str, Attribute]
 
@@ -87,7 +88,8 @@ Rule = Callable[[tuple[Type, ...], Attributes], Type]
 class Primitive:
     """One row of the table. An `internal` one is made by passes and can't be written in a program.
 
-    `positional` names what may be given by position, in order (empty: the operands); all else is given by keyword.
+    `positional` names what may be given by position, in order (empty: the operands); all else is given by keyword. A
+    `product`'s terms are products or quotients of its two operands: an adjoint marks which one is the cotangent.
     """
 
     name: str
@@ -99,4 +101,5 @@ class Primitive:
     new_axes: NewAxes = "none"
     internal: bool = False
     draws: bool = False
+    product: bool = False
     positional: tuple[str, ...] = ()

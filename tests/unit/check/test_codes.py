@@ -85,10 +85,11 @@ def test_what_only_follows_is_not_told_beside_its_cause() -> None:
     assert found == ["E2001"]
 
 
-def test_a_derivative_checks_and_is_not_bound() -> None:
-    checked, found = check_source(Source("example.psk", all_codes()["E5000"].example))
+def test_a_derivative_in_the_body_of_a_map_checks_and_is_not_bound() -> None:
+    example = all_codes()["E5000"].example + "\nmodule M { w: real[3] = zeros }\nfn f(m: M) -> M { slopes(m) }"
+    checked, found = check_source(Source("example.psk", example))
     assert found == ()
-    assert refusal(lambda: bind(checked, "slope")) == ["E5000"]
+    assert refusal(lambda: bind(checked, "f")) == ["E5000"]
 
 
 def refusal(run: Callable[[], object]) -> list[str]:

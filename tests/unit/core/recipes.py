@@ -139,6 +139,22 @@ def _matmul(choices: Choices) -> Made:
     return [x, choices.fresh(other)[0]], {}
 
 
+def _dot_left(choices: Choices) -> Made:
+    cotangent, found = choices.tensor("real", rank=1)
+    free = choices.whole(0, len(found.axes))
+    first = Axis(None, number(choices.size()))
+    kept = found.axes[: len(found.axes) - free]
+    w = Tensor("real", (first, *found.axes[len(kept) :]))
+    return [cotangent, choices.fresh(w)[0]], {"new": (*kept, first)}
+
+
+def _dot_right(choices: Choices) -> Made:
+    x, found = choices.tensor("real", rank=1)
+    further = tuple(Axis(None, axis.size) for axis in choices.axes(0, 1) if isinstance(axis, Axis))
+    cotangent = Tensor("real", (*found.axes[:-1], *further))
+    return [x, choices.fresh(cotangent)[0]], {"new": (found.axes[-1], *further)}
+
+
 def _ein(choices: Choices) -> Made:
     x, left = choices.tensor("real")
     y, right = choices.tensor("real")
@@ -351,6 +367,8 @@ RECIPES: dict[str, Recipe] = {
     "dot": _dot,
     "matmul": _matmul,
     "ein": _ein,
+    "dot_vjp_l": _dot_left,
+    "dot_vjp_r": _dot_right,
     "embed": _embed,
     "take": _take,
     "one_hot": _one_hot,

@@ -122,6 +122,10 @@ def good_operands(data: st.DataObject, name: str) -> list[Type]:
     first = Tensor("real", base)
     if name == "dot":
         return [first, Tensor("real", (last, Axis("o", number(2)))) if isinstance(last, Axis) else first]
+    if name == "dot_vjp_l":
+        return [first, Tensor("real", (Axis(None, number(3)), last))]
+    if name == "dot_vjp_r":
+        return [first, Tensor("real", (*base[:-1], Axis(None, number(3))))]
     if name == "matmul":
         inner = Axis(None, last.size) if isinstance(last, Axis) else Axis(None, number(1))
         return [
@@ -184,6 +188,10 @@ def good_given(data: st.DataObject, name: str, operands: list[Type]) -> dict[str
     if name == "ein":
         run = (RUN_LABEL,) if len(explicit) < len(axes) else ()
         return {"out": ((*run, *data.draw(st.permutations(names))),)}
+    if name in ("dot_vjp_l", "dot_vjp_r"):
+        further = Axis(None, number(3))
+        given["new"] = (*axes[:-1], further) if name == "dot_vjp_l" else (axes[-1], further)
+        return given
     if row.new_axes == "labels":
         given["new"] = (label,)
     elif row.new_axes == "sizes_or_label":

@@ -1,4 +1,4 @@
-"""Contractions: one rule for dot, matmul and ein, over products of flint's matrices.
+"""Contractions: one rule for dot, matmul, ein and a dot's derivatives, over products of flint's matrices.
 
 Every axis of both operands gets a label; a label in both operands and not in the result is summed. Operand 0 is laid
 out as (batch, free, summed), operand 1 as (batch, summed, free), or with its last two exchanged where that is the
@@ -166,6 +166,22 @@ def plan_matmul(task: Task) -> Compute:
     return _planned(task, left, right, (*range(len(alignment.axes)), i, j))
 
 
+def plan_dot_left(task: Task) -> Compute:
+    """The last axes of the cotangent with those of w behind its first."""
+    label = count()
+    out = tuple(next(label) for _ in task.sizes(0))
+    w = (next(label), *out[len(out) - len(task.sizes(1)) + 1 :])
+    return _planned(task, out, w, (*out[: len(out) - len(w) + 1], w[0]))
+
+
+def plan_dot_right(task: Task) -> Compute:
+    """The axes of x before its last with the first of the cotangent."""
+    label = count()
+    x = tuple(next(label) for _ in task.sizes(0))
+    out = (*x[:-1], *(next(label) for _ in task.sizes(1)[len(x) - 1 :]))
+    return _planned(task, x, out, (x[-1], *out[len(x) - 1 :]))
+
+
 def plan_ein(task: Task) -> Compute:
     """Contraction by names."""
     rows = _rows_of_names(task, "labels")
@@ -182,4 +198,10 @@ def _rows_of_names(task: Task, name: str) -> list[tuple[str, ...]]:
     return [row for row in value if isinstance(row, tuple)]
 
 
-PLANNERS: dict[str, Callable[[Task], Compute]] = {"dot": plan_dot, "matmul": plan_matmul, "ein": plan_ein}
+PLANNERS: dict[str, Callable[[Task], Compute]] = {
+    "dot": plan_dot,
+    "matmul": plan_matmul,
+    "ein": plan_ein,
+    "dot_vjp_l": plan_dot_left,
+    "dot_vjp_r": plan_dot_right,
+}

@@ -103,6 +103,25 @@ def _matmul(task: Task, let: Let) -> tuple[Labels, Labels, Labels]:
     return (*alignment.places[0], i, k), (*alignment.places[1], k, j), (*range(leading), i, j)
 
 
+def _dot_left(task: Task, let: Let) -> tuple[Labels, Labels, Labels]:
+    """The last axes of the cotangent with those of w behind its first."""
+    cotangent, w = task.apply(let).operands
+    label = count()
+    left = tuple(next(label) for _ in task.tensor(cotangent).axes)
+    free = len(task.tensor(w).axes) - 1
+    right = (next(label), *left[len(left) - free :])
+    return left, right, (*left[: len(left) - free], right[0])
+
+
+def _dot_right(task: Task, let: Let) -> tuple[Labels, Labels, Labels]:
+    """The axes of x before its last with the first of the cotangent."""
+    x, cotangent = task.apply(let).operands
+    label = count()
+    left = tuple(next(label) for _ in task.tensor(x).axes)
+    right = (*left[:-1], *(next(label) for _ in task.tensor(cotangent).axes[len(left) - 1 :]))
+    return left, right, (left[-1], *right[len(left) - 1 :])
+
+
 def _ein(task: Task, let: Let) -> tuple[Labels, Labels, Labels]:
     """Labels by name."""
     attributes = dict(task.apply(let).attributes)
@@ -116,5 +135,11 @@ def _ein(task: Task, let: Let) -> tuple[Labels, Labels, Labels]:
     )
 
 
-LABELS: dict[str, Callable[[Task, Let], tuple[Labels, Labels, Labels]]] = {"dot": _dot, "matmul": _matmul, "ein": _ein}
+LABELS: dict[str, Callable[[Task, Let], tuple[Labels, Labels, Labels]]] = {
+    "dot": _dot,
+    "matmul": _matmul,
+    "ein": _ein,
+    "dot_vjp_l": _dot_left,
+    "dot_vjp_r": _dot_right,
+}
 """The labels of operand 0, operand 1 and the result, by the primitive's name."""

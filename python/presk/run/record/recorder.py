@@ -108,7 +108,7 @@ class Recorder:
                 return groups.emit(self, frame, body, let, group)
             case Call(name, operands, path):
                 arguments = [self.operand(frame, each) for each in operands]
-                return self.enter(self.functions[name], arguments, (*frame.path, path))
+                return self.enter(self.functions[name], arguments, (*frame.path, path) if path else frame.path)
             case Loop() as loop:
                 return loops.repeat(self, frame, let, loop)
             case MapTrees() as mapped:

@@ -1,0 +1,1 @@
+"""Derivatives of primitives, a file a family; `table` collects them by name."""

@@ -1,0 +1,96 @@
+"""Tensors of an adjoint brought to other axes: renamed, summed away, reordered, repeated.
+
+All is done with primitives that cost nothing inside a nest, and nothing at all where only names change. Called by
+`pullback` and by the rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from presk.core.nodes import Operand
+from presk.core.vjp.scope import Scope
+from presk.shapes.align import Misaligned, align
+from presk.shapes.types import Axis, AxisOrRun, Shape
+
+
+def renamed(scope: Scope, value: Operand, axes: Shape) -> Operand:
+    """The value under these axes' names; sizes are the same. A name is dropped or given by a merge of one axis."""
+    found = scope.tensor(value).axes
+    if found == axes:
+        return value
+    for at, (have, want) in enumerate(zip(found, axes, strict=True)):
+        if _name(have) is not None and _name(want) is None:
+            value = _merged(scope, value, at, want)
+    pairs = [
+        (old, new)
+        for old, new in ((_name(have), _name(want)) for have, want in zip(found, axes, strict=True))
+        if old is not None and new is not None and old != new
+    ]
+    if pairs:
+        value = scope.apply("rename", value, names=tuple(pairs))
+    for at, (have, want) in enumerate(zip(found, axes, strict=True)):
+        if _name(have) is None and _name(want) is not None:
+            value = _merged(scope, value, at, want)
+    return value
+
+
+def _name(axis: AxisOrRun) -> str | None:
+    return axis.name if isinstance(axis, Axis) else None
+
+
+def _merged(scope: Scope, value: Operand, at: int, axis: AxisOrRun) -> Operand:
+    return scope.apply("merge", value, axes=(at,), new=(axis,))
+
+
+def transposed(scope: Scope, value: Operand, order: Sequence[int]) -> Operand:
+    """The axes in another order."""
+    if list(order) == list(range(len(order))):
+        return value
+    return scope.apply("transpose", value, order=tuple(order))
+
+
+def summed(scope: Scope, value: Operand, gone: Sequence[int]) -> Operand:
+    """The sum over these axes."""
+    if not gone:
+        return value
+    whole = len(gone) == len(scope.tensor(value).axes)
+    return scope.apply("sum", value, axis=None if whole else tuple(sorted(gone)))
+
+
+def reduced(scope: Scope, value: Operand, places: Sequence[int], axes: Shape) -> Operand:
+    """The sum over all axes but those at `places`, which become `axes` in this order."""
+    rank = len(scope.tensor(value).axes)
+    value = summed(scope, value, [at for at in range(rank) if at not in places])
+    kept = sorted(places)
+    value = transposed(scope, value, [kept.index(place) for place in places])
+    return renamed(scope, value, axes)
+
+
+def spread(scope: Scope, value: Operand, places: Sequence[int], axes: Shape) -> Operand:
+    """The value repeated to `axes`, its own being those at `places`."""
+    own = scope.tensor(value).axes
+    if own == axes:
+        return value
+    if not own or _aligns(axes, own, places):
+        return renamed(scope, scope.apply("broadcast_to", value, new=axes), axes)
+    order = sorted(range(len(places)), key=lambda at: places[at])
+    value = transposed(scope, value, order)
+    fresh = tuple(Axis(f"a{at}", axis.size) if isinstance(axis, Axis) else axis for at, axis in enumerate(axes))
+    value = renamed(scope, value, tuple(fresh[place] for place in sorted(places)))
+    return renamed(scope, scope.apply("broadcast_to", value, new=fresh), axes)
+
+
+def aligned(scope: Scope, value: Operand, places: Sequence[int], axes: Shape) -> Operand:
+    """The value such that beside a tensor with `axes` its own axes meet those at `places`."""
+    own = scope.tensor(value).axes
+    return value if not own or _aligns(axes, own, places) else spread(scope, value, places, axes)
+
+
+def _aligns(axes: Shape, own: Shape, places: Sequence[int]) -> bool:
+    """Whether alignment finds these places, and adds nothing to the leading axes."""
+    try:
+        alignment = align((axes, own))
+    except Misaligned:
+        return False
+    return alignment.places[0] == tuple(range(len(axes))) and alignment.places[1] == tuple(places)
