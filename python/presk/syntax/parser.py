@@ -50,10 +50,11 @@ def parse_or_raise(source: Source) -> tree.File:
     return file
 
 
-def parse_expression(source: Source) -> tree.Expr:
-    """One expression that is the whole text. Raises a PreskError."""
+def parse_expression(source: Source, *, in_train: bool = False) -> tree.Expr:
+    """One expression that is the whole text; `in_train` as a train block has them, with lists. Raises a PreskError."""
 
     def one(reader: DeclarationReader) -> tree.Expr:
+        reader.in_train = in_train
         reader.line_ends = False
         reader.starts.add(0)
         value = reader.expression()

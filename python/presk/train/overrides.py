@@ -26,7 +26,7 @@ def override(checked: Checked, block: TrainBlock, changes: Mapping[str, str]) ->
     node = block.file.trains[block.name].node
     assert isinstance(node, tree.Train), "the declaration of a train block"
     for key, text in changes.items():
-        node = _changed(node, key, parse_expression(Source(f"--set {key}", text)))
+        node = _changed(node, key, parse_expression(Source(f"--set {key}", text), in_train=True))
     values = BoundConstants(checked.files, checked.overrides)
     found, diagnostics = read_block(checked.session, values, block.file, node)
     if found is None:

@@ -1,0 +1,75 @@
+"""Rows, their order, and batches."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from presk import draw
+from presk.train.rows import ArrayRows, Batches, WindowRows, in_order
+
+
+def numbered(count: int) -> ArrayRows:
+    return ArrayRows({"x": np.arange(count, dtype=np.int64), "y": np.arange(count) * 0.5})
+
+
+def taken(batches: Batches, first: int, count: int) -> list[list[int]]:
+    return [each["x"].tolist() for each in islice(batches.from_step(first), count)]
+
+
+@given(st.integers(1, 40), st.integers(1, 12), st.booleans(), st.integers(0, 2**64 - 1))
+def test_an_epoch_takes_each_row_once(count: int, size: int, keep: bool, seed: int) -> None:
+    batches = Batches(numbered(count), size, keep, seed)
+    if not batches.per_epoch:
+        assert not keep and count < size
+        return
+    epoch = taken(batches, 1, batches.per_epoch)
+    rows = [row for batch in epoch for row in batch]
+    assert len(set(rows)) == len(rows) == (count if keep else count - count % size)
+    assert all(len(batch) == size for batch in epoch[:-1])
+
+
+@given(st.integers(0, 30))
+def test_a_step_s_batch_needs_none_before_it(first: int) -> None:
+    batches = Batches(numbered(10), 3, True, 5)
+    assert taken(batches, first + 1, 4) == taken(batches, 1, first + 4)[first:]
+
+
+def test_the_order_is_the_stream_shuffle_s() -> None:
+    batches = Batches(numbered(7), 7, False, 11)
+    expected = [draw.shuffle(draw.key(11, "shuffle", ""), epoch, 7).tolist() for epoch in (1, 2, 3)]
+    assert taken(batches, 1, 3) == expected
+    assert expected[0] != expected[1]
+
+
+def test_epochs_count_from_one() -> None:
+    batches = Batches(numbered(10), 3, False, 0)
+    assert [batches.epoch(step) for step in (1, 3, 4, 6, 7)] == [1, 1, 2, 2, 3]
+
+
+def test_windows_overlap_by_one_symbol() -> None:
+    rows = WindowRows(np.arange(100, 112), 4, ("x", "y"))
+    assert rows.count == 2
+    found = rows.take(np.array([1, 0]))
+    assert found["x"].tolist() == [[104, 105, 106, 107], [100, 101, 102, 103]]
+    assert (found["y"] == found["x"] + 1).all()
+    assert rows.part(1, 2).take(np.array([0]))["y"].tolist() == [[105, 106, 107, 108]]
+
+
+@pytest.mark.parametrize(("symbols", "count"), [(0, 0), (4, 0), (5, 1), (8, 1), (9, 2)])
+def test_a_window_is_whole(symbols: int, count: int) -> None:
+    assert WindowRows(np.zeros(symbols, np.int64), 4, ("x",)).count == count
+
+
+def test_rows_in_their_own_order() -> None:
+    found = [(start, batch["x"].tolist()) for start, batch in in_order(numbered(5), 2)]
+    assert found == [(0, [0, 1]), (2, [2, 3]), (4, [4])]
+
+
+def test_the_hash_is_of_content() -> None:
+    assert numbered(4).hash() == numbered(4).hash() != numbered(5).hash()
+    assert numbered(8).part(0, 4).hash() == numbered(4).hash()
