@@ -1,0 +1,144 @@
+"""Machine code at every point of the layout space has the interpreter's bits, undivided and divided.
+
+Four nests of a transformer and the two derivatives of a dot, in three types; sizes leave a rest of every tile and
+block. The interpreter runs the plainest loops. A few points of each nest are walked always, all of them with `slow`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+from tests.native.comparing import TYPES, assert_same, kernel, native
+from tests.unit.kernel.layouts import points, softmax_points
+
+import presk
+from presk.core.nodes import Program
+from presk.core.reader import read_program
+from presk.core.sites import sites
+from presk.kernel.lowered import Layout, Split
+from presk.run.record.chosen_text import layout_json
+from presk.text.spans import Source
+
+
+class Nest(NamedTuple):
+    """An entry of one nest: its Core, the columns of a tile (0: a softmax), and whether operand 1 is along J."""
+
+    core: str
+    columns: int
+    contiguous: bool
+
+
+NESTS = {
+    "linear": Nest(
+        "(%0 : real[b: 2, s: 5, i: 35], %1 : real[i: 35, o: 19]) -> real[b: 2, s: 5, o: 19]: dot(%0, %1)", 19, True
+    ),
+    "scores": Nest(
+        "(%0 : real[b: 2, h: 2, s: 5, e: 35], %1 : real[b: 2, h: 2, t: 18, e: 35]) -> real[b: 2, h: 2, s: 5, t: 18]: "
+        "ein[b, h, s, t](%0, %1)",
+        18,
+        False,
+    ),
+    "values": Nest(
+        "(%0 : real[b: 2, h: 2, s: 5, t: 35], %1 : real[b: 2, h: 2, t: 35, e: 18]) -> real[b: 2, h: 2, s: 5, e: 18]: "
+        "ein[b, h, s, e](%0, %1)",
+        18,
+        True,
+    ),
+    "softmax": Nest(
+        "(%0 : real[b: 2, h: 3, s: 5, t: 11]) -> real[b: 2, h: 3, s: 5, t: 11]: softmax(%0, axis = t)", 0, True
+    ),
+    "derivative by x": Nest(
+        "(%0 : real[b: 2, s: 5, o: 35], %1 : real[i: 18, o: 35]) -> real[b: 2, s: 5, i: 18]: "
+        "dot_vjp_l[b: 2, s: 5, i: 18](%0, %1)",
+        18,
+        False,
+    ),
+    "derivative by w": Nest(
+        "(%0 : real[b: 3, s: 35, i: 5], %1 : real[b: 3, s: 35, o: 18]) -> real[i: 5, o: 18]: "
+        "dot_vjp_r[i: 5, o: 18](%0, %1)",
+        18,
+        True,
+    ),
+}
+
+SAMPLED = 10
+"""Points of a nest and type that are walked always."""
+
+DIVIDED = 5
+"""Each so-manieth point is also run divided."""
+
+DEPTHS, WORKERS = (0, 1, 2), (2, 4)
+
+
+def layouts(nest: Nest, kind: str) -> list[Layout]:
+    if not nest.columns:
+        return list(softmax_points(kind))
+    return list(points(kind, nest.columns, contiguous=nest.contiguous))
+
+
+def program_of(nest: Nest) -> Program:
+    head, _, value = nest.core.rpartition("]: ")
+    number = head.count("%")
+    text = f"fn nest{head}] {{\n  %{number} = {value}\n  %{number}\n}}\n"
+    return read_program(Source("<nest>", text))
+
+
+def values_of(program: Program) -> list[Any]:
+    rng = np.random.default_rng(7)
+    return [rng.normal(size=each.type.sizes) for each in program.entry.parameters]  # type: ignore[union-attr]
+
+
+def walk(nest: Nest, kind: str, chosen: Sequence[Layout]) -> None:
+    """Each point undivided; the first of each DIVIDED also divided, wherever that loop is parallel."""
+    program = program_of(nest)
+    (site,) = sites(program)
+    values = values_of(program)
+    wanted = kernel(program, kind)(*values)
+    divided = 0
+    for number, layout in enumerate(chosen):
+        assert_same(native(program, kind, planned(site.key, layout))(*values), wanted)
+        if number % DIVIDED:
+            continue
+        for split in (Split(depth, workers) for depth in DEPTHS for workers in WORKERS):
+            run = dividing(program, kind, planned(site.key, replace(layout, split=split)))
+            if run is not None:
+                divided += 1
+                assert_same(run(*values), wanted)
+    assert divided
+
+
+def dividing(program: Program, kind: str, plan: presk.Plan) -> Any | None:
+    """The entry in machine code on four threads; None where the loop to be divided isn't parallel."""
+    try:
+        return native(program, kind, plan, threads=max(WORKERS))
+    except presk.PreskError as error:
+        if "(condition 8)" not in str(error):
+            raise
+        return None
+
+
+def planned(site: str, layout: Layout) -> presk.Plan:
+    return presk.Plan("default", {site: layout_json(layout)})
+
+
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("name", NESTS)
+def test_some_points(name: str, kind: str) -> None:
+    all_ = layouts(NESTS[name], kind)
+    offset = sorted(NESTS).index(name) + TYPES.index(kind)
+    walk(NESTS[name], kind, all_[offset % len(all_) :: max(1, len(all_) // SAMPLED)])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("name", NESTS)
+def test_every_point(name: str, kind: str) -> None:
+    walk(NESTS[name], kind, layouts(NESTS[name], kind))
+
+
+def test_there_are_many() -> None:
+    assert sum(len(layouts(nest, kind)) for nest in NESTS.values() for kind in TYPES) >= 1500
