@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from presk.api.compiled import Bound as Bound
     from presk.api.compiled import Compiled as Compiled
     from presk.api.compiled import compile as compile
+    from presk.api.derivatives import grad as grad
+    from presk.api.derivatives import value_and_grad as value_and_grad
+    from presk.api.derivatives import vjp as vjp
     from presk.api.files import load_file as load_file
     from presk.api.files import save_file as save_file
     from presk.api.generate import Generation as Generation
@@ -57,11 +60,14 @@ _HOMES = {
     "Step": "presk.train.events",
     "compile": "presk.api.compiled",
     "generate": "presk.api.generate",
+    "grad": "presk.api.derivatives",
     "load": "presk.api.program",
     "load_file": "presk.api.files",
     "loads": "presk.api.program",
     "save_file": "presk.api.files",
     "train": "presk.api.training",
+    "value_and_grad": "presk.api.derivatives",
+    "vjp": "presk.api.derivatives",
 }
 """The module each public name comes from. The imports above tell type checkers the same; a test compares the two."""
 

@@ -15,6 +15,7 @@ from presk.api.constants import Number, exact_constants
 from presk.check import program as checking
 from presk.check.bound import BoundConstants
 from presk.check.entries import find_entry as find_entry_function
+from presk.check.operators import split_operators
 from presk.check.program import Checked, EntryInfo
 from presk.shapes import constants
 from presk.text.diagnostics import fail
@@ -66,7 +67,8 @@ class Program:
         """
         if entry.strip() in self.checked.trains:
             return Entry(self, entry.strip())
-        find_entry_function(BoundConstants(self.checked.files, self.checked.overrides), self.checked, entry)
+        _, within = split_operators(entry)
+        find_entry_function(BoundConstants(self.checked.files, self.checked.overrides), self.checked, within)
         return Entry(self, entry.strip())
 
     def sole_entry(self) -> Entry:

@@ -15,7 +15,8 @@ from presk.api.program import Entry
 from presk.check.calls import session_signature
 from presk.check.entries import find_entry
 from presk.check.initial import Leaf, initializers
-from presk.check.signature import Parameter
+from presk.check.operators import COTANGENT, split_operators
+from presk.check.signature import Parameter, Signature
 from presk.check.typing import DIMENSION, TypeScope, module_numbers, number
 from presk.check.values import FunctionType, FunctionValue, Number
 from presk.core.bind import BindSession
@@ -54,7 +55,8 @@ class EntrySignature:
     def __init__(self, entry: Entry) -> None:
         self.entry = entry
         self._session = BindSession(entry.program.checked, training=False)
-        function = find_entry(self._session, entry.program.checked, entry.name)
+        operators, within = split_operators(entry.name)
+        function = find_entry(self._session, entry.program.checked, within)
         found = session_signature(self._session, function)
         trees = dict(zip(found.tree_variables, function.trees, strict=True))
         numbers = _module_numbers(self._session, function)
@@ -64,6 +66,10 @@ class EntrySignature:
         self.statics = frozenset(each.name for each in found.parameters if each.kind == "static")
         self.names = tuple(each.name for each in found.parameters)
         self.data = tuple(_data(each, trees, scope) for each in found.parameters if each.kind == "data")
+        for each in operators:
+            if each.kind == "vjp":
+                self.data += (_cotangent(found, trees, self.names),)
+                self.names += (self.data[-1].name,)
 
     def arrange(
         self, names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any]
@@ -120,6 +126,18 @@ def _data(parameter: Parameter, trees: Mapping[str, Type], scope: TypeScope) -> 
     assert of is not None and not isinstance(of, FunctionType), "data has a type"
     default = None if parameter.default is None else number(scope, parameter.default).value
     return DataParameter(parameter.name, types.substitute(of, {}, None, trees), default)
+
+
+def _cotangent(found: Signature, trees: Mapping[str, Type], names: Sequence[str]) -> DataParameter:
+    """The last parameter of a vjp, of the type of the function's result."""
+    if found.result is None:
+        name = found.declaration.node.name
+        hint = f"`fn {name}(…) -> …` tells what the cotangent is"
+        raise fail("E5002", f"the result of `{name}` isn't stated", found.declaration.node.name_span, hint)
+    name = COTANGENT
+    while name in names:
+        name += "_"
+    return DataParameter(name, types.substitute(found.result, {}, None, trees), None)
 
 
 def _module_numbers(session: BindSession, function: FunctionValue) -> dict[str, Number]:

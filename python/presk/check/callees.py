@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from presk.check.calls import call_abstract, call_function
 from presk.check.context import Context, located, rule
-from presk.check.derivatives import DERIVATIVES, call_derived, derive, give_cotangent
+from presk.check.derivatives import call_derived, derive, give_cotangent
 from presk.check.invoke import call_primitive
 from presk.check.names import method_of
+from presk.check.operators import DERIVATIVES
 from presk.check.typing import TypeScope, resolve
 from presk.check.values import (
     Abstract,

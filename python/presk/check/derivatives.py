@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from presk.check.calls import Prepared, call_abstract, call_path, prepare, restore_names
 from presk.check.context import Context, coerce
 from presk.check.emit import Handle
+from presk.check.operators import argument_type, check_result
 from presk.check.values import Abstract, Cotangent, Data, Derived, FunctionValue, Method, Number, Value, describe
-from presk.shapes import constants, types
-from presk.shapes.types import REAL, RecordOf, TupleOf, Type
+from presk.shapes import constants
+from presk.shapes.types import TupleOf, Type
 from presk.syntax import tree
-from presk.text.diagnostics import counted, fail
+from presk.text.diagnostics import fail
 from presk.text.spans import Span
-
-DERIVATIVES = ("grad", "value_and_grad", "vjp")
-"""The names of the operators of language.md 6."""
 
 
 def derive(context: Context, kind: str, node: tree.Call) -> Value:
@@ -59,15 +57,9 @@ def call_derived(context: Context, derived: Derived, node: tree.Call) -> Value:
     primal = _primal(context, derived, node)
     gradient = _gradient(derived, primal.arguments)
     result = primal.result
+    check_result(derived.kind, result, node.span)
     if derived.kind == "vjp":
-        if any(leaf.kind != "real" for _, leaf in types.leaves(result)):
-            message = f"the function's result is {types.show(result)}, which has no derivative"
-            raise fail("E5001", message, node.span, "only reals are differentiated")
         return Cotangent(result, gradient, lambda cotangent: _emit(context, derived, primal, cotangent, node.span))
-    if result != REAL and not _is_objective(result):
-        message = f"`{derived.kind}` takes a scalar-valued function, but this one gives {types.show(result)}"
-        hint = "`vjp(f)(x)(cotangent)` takes any result; an objective gives real or (real, record)"
-        raise fail("E5002", message, node.span, hint)
     made = _emit(context, derived, primal, None, node.span)
     return made or Data(gradient if derived.kind == "grad" else TupleOf((result, gradient)), None)
 
@@ -121,28 +113,8 @@ def _emit(context: Context, derived: Derived, primal: _Primal, cotangent: Handle
     return Data(result, context.emitter.call(name, handles, primal.path, result, span))
 
 
-def _is_objective(result: Type) -> bool:
-    """Whether a result is `(real, record)`, the record being carried along."""
-    return (
-        isinstance(result, TupleOf)
-        and len(result.items) == 2
-        and result.items[0] == REAL
-        and isinstance(result.items[1], RecordOf)
-    )
-
-
 def _gradient(derived: Derived, arguments: list[Type | None]) -> Type:
-    kinds: list[Type] = []
-    for number in derived.wrt:
-        if number >= len(arguments):
-            message = f"there is no argument {number} to differentiate with respect to"
-            raise fail("E5002", message, derived.place, f"the function takes {counted(len(arguments), 'argument')}")
-        each = arguments[number]
-        if each is None or any(leaf.kind != "real" for _, leaf in types.leaves(each)):
-            shown = "known at binding" if each is None else types.show(each)
-            hint = "`wrt` chooses a real argument"
-            raise fail("E5001", f"argument {number} is {shown}: it has no derivative", derived.place, hint)
-        kinds.append(each)
+    kinds = [argument_type(number, arguments, derived.place) for number in derived.wrt]
     return kinds[0] if derived.single else TupleOf(tuple(kinds))
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from presk.check.bound import BoundConstants
 from presk.check.calls import elaborate, hide_names, session_signature
 from presk.check.entries import find_entry
+from presk.check.operators import Operator, check_operator, split_operators
 from presk.check.program import Checked
 from presk.check.session import Instance
 from presk.check.signature import RUN, Signature
@@ -19,7 +20,7 @@ from presk.check.static import too_large
 from presk.check.typing import DIMENSION
 from presk.check.values import FunctionType, FunctionValue
 from presk.core.build import Builder
-from presk.core.nodes import Function, Program
+from presk.core.nodes import Function, Parameter, Program
 from presk.core.simplify import simplify
 from presk.core.vjp.transform import Deriver
 from presk.shapes import types
@@ -44,26 +45,38 @@ def bind(
     """The Core of an entry at its sizes.
 
     Sizes come from `arguments`, the types of the arguments given (None where one says nothing), and from `dims` by
-    name. `training` makes dropout draw. `simplified=False` keeps Core as it was made. Raises PreskError: E4001 lists
-    the dimensions that are still free.
+    name. The entry may be a derivative, `grad(mse)` (`check.operators`). `training` makes dropout draw.
+    `simplified=False` keeps Core as it was made. Raises PreskError: E4001 lists the dimensions that are still free.
     """
     session = BindSession(checked, training)
-    function = find_entry(session, checked, entry)
-    return bind_function(session, function, entry, dims=dims, arguments=arguments, simplified=simplified)
+    operators, within = split_operators(entry)
+    function = find_entry(session, checked, within)
+    return bind_function(session, function, within, operators, dims=dims, arguments=arguments, simplified=simplified)
 
 
 def bind_function(
     session: BindSession,
     function: FunctionValue,
     entry: str,
+    operators: Sequence[Operator] = (),
     *,
     dims: Mapping[str, int] | None = None,
     arguments: Sequence[Type | None] | None = None,
     simplified: bool = True,
 ) -> Program:
-    """`bind` for a function that a session knows, which messages call `entry`."""
-    instance = _entry_instance(session, function, entry, dims or {}, arguments)
-    session.instantiate(instance, instance.signature.declaration.node.span)
+    """`bind` for a function that a session knows, which messages call `entry`, under operators, innermost first."""
+    cotangents = sum(operator.kind == "vjp" for operator in operators)
+    given = None if arguments is None else arguments[: len(arguments) - cotangents]
+    instance = _entry_instance(session, function, entry, dims or {}, given)
+    name, result = session.instantiate(instance, instance.signature.declaration.node.span)
+    data = [parameter.kind == "data" for parameter in instance.signature.parameters]
+    for operator in operators:
+        kinds = iter([each.type for each in session.parameters(name)])
+        taken = [next(kinds) if each else None for each in data]
+        check_operator(operator, taken, result, instance.signature.declaration.node.name_span)
+        wrt = tuple(sum(data[:number]) for number in operator.wrt)
+        name, result = session.derivative(operator.kind, name, wrt, operator.single)
+        data += [True] if operator.kind == "vjp" else []
     program = Program(tuple(session.functions))
     return simplify(program) if simplified else program
 
@@ -83,6 +96,7 @@ class BindSession(BoundConstants):
         self.names: dict[str, Instance] = {}
         self.deriver = Deriver(())
         self.derived: set[str] = set()
+        self.simplified: set[str] = set()
         self.derivatives: dict[tuple[str, str, tuple[int, ...], bool], str] = {}
 
     def instantiate(self, instance: Instance, span: Span) -> tuple[str, Type]:
@@ -102,9 +116,18 @@ class BindSession(BoundConstants):
     def derive(self, kind: str, instance: Instance, wrt: tuple[int, ...], single: bool, span: Span) -> tuple[str, Type]:
         """The name and result of a derivative's Core function, made of the simplified function."""
         name, _ = self.instantiate(instance, span)
+        return self.derivative(kind, name, wrt, single)
+
+    def parameters(self, name: str) -> tuple[Parameter, ...]:
+        """The parameters of a Core function made before."""
+        return next(each.parameters for each in self.functions if each.name == name)
+
+    def derivative(self, kind: str, name: str, wrt: tuple[int, ...], single: bool) -> tuple[str, Type]:
+        """The same of a Core function made before, by its name."""
         key = (kind, name, wrt, single)
         if key not in self.derivatives:
-            if name not in self.deriver.functions:
+            if name not in self.simplified:
+                self.simplified.add(name)
                 below = self.functions[: next(at for at, each in enumerate(self.functions) if each.name == name) + 1]
                 self.deriver.functions |= {each.name: each for each in simplify(Program(tuple(below))).functions}
             self.deriver.taken |= self.names.keys() | {each.name for each in self.functions}
