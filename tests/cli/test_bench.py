@@ -26,20 +26,22 @@ def test_json_has_seconds(presk: Run, program: Path) -> None:
     found = json.loads(answer.out)
     assert [row["name"] for row in found["rows"]] == ["native f32", "native f32 +lanes"]
     assert all(0 < row["best"] <= row["median"] < 1 for row in found["rows"])
-    assert [each["label"].split()[0] for each in found["host_profile"]["launches"]] == ["dot", "add"]
+    assert [each["label"].split()[0] for each in found["host_profile"]["launches"]] == ["dot_add"]
     assert found["entry"] == "Linear{3, 2}.apply"
 
 
 def test_the_profile_is_a_table(presk: Run, program: Path) -> None:
     answer = presk("bench", program, *ENTRY, *FEW, "--native-only", "--realize", "f32", "--host-profile")
-    assert "a call" in answer.out and "dot Linear{3, 2}.apply/%" in answer.out
+    assert "a call" in answer.out and "dot_add Linear{3, 2}.apply/%" in answer.out
 
 
 def test_against_says_what_it_cannot_state(presk: Run, program: Path) -> None:
     answer = presk("bench", program, *ENTRY, *FEW, "--native-only", "--realize", "f64", "--against", "numpy")
     assert "numpy f64 (" in answer.out
-    answer = presk("bench", program, "--entry", "double", *FEW, "--native-only", "--against", "numpy")
-    assert "can't be stated in numpy: it has `positions`" in answer.out
+    running = Path("running.psk")
+    running.write_text("fn running(x: real[n: 3]) -> real[n: 3] { cumsum(x, axis = n) }")
+    answer = presk("bench", running, "--repeat", "1", "--native-only", "--against", "numpy")
+    assert "can't be stated in numpy: it has `cumsum`" in answer.out
 
 
 @pytest.mark.parametrize(
@@ -53,6 +55,13 @@ def test_against_says_what_it_cannot_state(presk: Run, program: Path) -> None:
 )
 def test_what_cannot_apply_is_a_usage_error(presk: Run, program: Path, options: list[str]) -> None:
     assert presk("bench", program, *ENTRY, *options).code == 2
+
+
+@pytest.mark.parametrize("option", ["--plan-only", "--calibrate"])
+def test_predictions_are_refused_with_a_code(presk: Run, program: Path, option: str) -> None:
+    answer = presk("bench", program, *ENTRY, option)
+    assert answer.code == 1 and answer.out == ""
+    assert "E9003" in answer.err and option in answer.err
 
 
 def test_an_unknown_backend_is_a_diagnostic(presk: Run, program: Path) -> None:

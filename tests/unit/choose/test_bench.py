@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 
 import numpy as np
@@ -90,3 +91,17 @@ def test_a_library_beside_presk() -> None:
     assert "element by element" in (bench.against("numpy", UNIFORM[2], call(), 2).note or "")
     unstated = bench.against("numpy", UNIFORM[1], call("fn f(x: real[n]) -> real[n] { cumsum(x, axis = 0) }", n=3), 2)
     assert unstated.median is None and "`cumsum`" in (unstated.note or "")
+
+
+@pytest.mark.parametrize("name", ["torch", "jax"])
+def test_a_library_that_may_be_installed(name: str) -> None:
+    pytest.importorskip(name)
+    for realization in UNIFORM:
+        row = bench.against(name, realization, call(), 2)
+        assert row.name.startswith(f"{name} {realization.name} (") and row.median and row.note is None
+
+
+def test_a_library_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    row = bench.against("torch", UNIFORM[1], call(), 2)
+    assert row.median is None and "torch" in (row.note or "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -60,6 +60,8 @@ def _names(_ctx: click.Context, _parameter: click.Parameter, given: str | None) 
 @click.option(
     "--against", metavar="NAMES", callback=_names, help="The same entry in numpy, torch, jax, where installed."
 )
+@click.option("--plan-only", is_flag=True, help="Predicted times of layouts, nothing run; not in this version.")
+@click.option("--calibrate", is_flag=True, help="Measure what predictions are made of; not in this version.")
 @DIMS
 @CONSTS
 @running
@@ -75,6 +77,8 @@ def command(
     native_only: bool,
     host_profile: bool,
     against: tuple[str, ...],
+    plan_only: bool,
+    calibrate: bool,
     dims: dict[str, int],
     consts: dict[str, str],
     backend: str | None,
@@ -94,6 +98,8 @@ def command(
         raise click.UsageError(f"--native-only and --backend {backend} contradict each other")
     if host_profile and backend in ("interp", "kernel"):
         raise click.UsageError(f"--host-profile is of native code; `{backend}` has none")
+    if plan_only or calibrate:
+        _refuse_predictions("--plan-only" if plan_only else "--calibrate")
     from presk.choose import bench
 
     realizations = _realizations(realize)
@@ -115,6 +121,14 @@ def command(
         _print_table(table)
         if profile is not None:
             _print_profile(profile)
+
+
+def _refuse_predictions(option: str) -> NoReturn:
+    """E9003: there is no cost model yet that would predict times, and none to be calibrated."""
+    from presk.text.diagnostics import fail
+
+    hint = "without the option bench measures; `presk dump --plan auto` shows the layouts that a fixed rule chooses"
+    raise fail("E9003", f"{option} is of a model that predicts times, which this version doesn't have", hint=hint)
 
 
 def _realizations(realize: str | None) -> list[Realization]:

@@ -16,9 +16,10 @@ CODES: dict[str, Code] = {
         "presk run examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --backend gpu",
     ),
     "E9003": Code(
-        "a stage that no pass makes yet",
-        "`presk dump` prints what each pass makes; the stages after the groups come with the backends that make them.",
-        "presk dump examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --dim batch=4 --stage clif",
+        "what this version doesn't have yet",
+        "`presk dump --stage c` prints the C text of a backend that isn't there, and `presk bench --plan-only` and "
+        "`--calibrate` belong to a model that predicts times, which isn't there either.",
+        "presk bench examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --dim batch=4 --plan-only",
     ),
     "E9004": Code(
         "the memory doesn't suffice",
