@@ -104,7 +104,7 @@ def step_text(task: Task) -> str:
     block, objective = task.block, task.block.function.declaration
     node = objective.node
     assert isinstance(node, tree.Function), "an objective is a function"
-    taken = {*objective.file.declarations, *objective.file.imports}
+    taken = {*objective.file.declarations, *objective.file.imports, STEP}
     m, s, batch, t, lr = (_fresh(name, taken) for name in ("m", "s", "batch", "t", "lr"))
     g, loss, norm, metrics, new = (_fresh(name, taken) for name in ("g", "loss", "norm", "metrics", "new"))
     model, rows = (parameter.type.span.text for parameter in node.parameters)
@@ -112,10 +112,16 @@ def step_text(task: Task) -> str:
     measured = f", metrics = {metrics}" if block.metrics else ""
     stepped = ", ".join((m, g, s, t, lr, *_settings(block)))
     still = [".".join(path) for path in frozen_paths(task)]
+    moved = _fresh(f"moved_{node.name}", taken) if still else node.name
+    held = ", ".join(f"{path} = stop_gradient({m}.{path})" for path in still)
     lines = [
+        *(
+            [f"fn {moved}({m}: {model}, {batch}: {rows}) {{ {node.name}({{{m} with {held}}}, {batch}) }}"]
+            if still
+            else []
+        ),
         f"fn {STEP}({m}: {model}, {s}: {_state_text(task, model)}, {batch}: {rows}, {t}: real, {lr}: real) {{",
-        f"  let ({value}, {g}) = value_and_grad({node.name})({m}, {batch})",
-        *(f"  let {g} = {{{g} with {path} = {zeros}}}" for path, zeros in zip(still, _zeros(task), strict=True)),
+        f"  let ({value}, {g}) = value_and_grad({moved})({m}, {batch})",
         f"  let {norm} = sqrt(total(map({g} = {g}) {{ square({g}) }}))",
         *_clipped(block, g, norm, _fresh("scale", taken)),
         f"  let ({new}, {s}) = {_optimizer_name(task)}.step({stepped})",
@@ -133,7 +139,10 @@ def _declared(task: Task) -> Declaration:
     content = parse_or_raise(source)
     imports = {**home.imports, _optimizer_name(task): block.optimizer_file}
     file = File(source, home.path, home.name, content, dict(home.declarations), imports)
-    return Declaration(content.declarations[0], file, f"{block.name}.{STEP}")  # pyright: ignore[reportArgumentType]
+    for node in content.declarations:
+        assert isinstance(node, tree.Function), "the text has functions alone"
+        file.declarations[node.name] = Declaration(node, file, f"{block.name}.{node.name}")
+    return file.declarations[STEP]
 
 
 def _model(session: Session, block: TrainBlock) -> ModuleOf:
@@ -182,13 +191,6 @@ def _settings(block: TrainBlock) -> list[str]:
     numbers = [f"{name} = {constants.show(value)}" for name, value in block.optimizer.numbers.items()]
     words = [f"{name} = {str(value).lower()}" for name, value in (block.optimizer.words or {}).items()]
     return numbers + words
-
-
-def _zeros(task: Task) -> list[str]:
-    """The gradient of each frozen parameter: it has no part in the norm, and moves no moment."""
-    leaves = dict(types.leaves(task.model))
-    sizes = [", ".join(map(str, leaves[path].sizes)) for path in frozen_paths(task)]
-    return [f"zeros[{each}]" if each else "0" for each in sizes]
 
 
 def _clipped(block: TrainBlock, g: str, norm: str, scale: str) -> list[str]:

@@ -1,0 +1,288 @@
+"""The training loop: the same bits whatever runs them, and to go on is never to have stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.unit.train.programs import BLOCK, LINEAR, linear
+
+import presk
+from presk.api.program import Program
+from presk.run import trees
+from presk.text.diagnostics import PreskError
+from presk.train import checkpoints, loop
+from presk.train.events import Measurement, Remark, Start, Step
+from presk.train.folder import METRICS
+from presk.train.loop import parameter_hash
+
+X = np.arange(40.0).reshape(20, 2) % 7 / 7
+Y = (X @ np.array([[1.0], [-2.0]]) + 0.5) + np.sin(np.arange(20.0))[:, None] / 10
+DATA = {"x": X, "y": Y}
+
+
+def program(keys: str = "") -> Program:
+    return Program(linear(keys), "linear")
+
+
+def fit(keys: str = "", **settings: Any) -> presk.Run:
+    given = {"data": DATA, "realize": "f64", **settings}
+    return presk.train(program(keys)["fit"], **given)
+
+
+def bits(run: presk.Run) -> str:
+    return parameter_hash(run.params)
+
+
+# What it computes
+
+
+def test_a_step_is_what_numpy_makes_of_the_formulas() -> None:
+    run = fit("clip = 0.25\n", settings={"optimizer": "sgd(momentum = 0.5)"}, steps=6)
+    task_params = presk.compile(presk.loads(LINEAR)["loss"], dims={"I": 2, "O": 1, "batch": 4}).init(seed=3)
+    w, b = task_params["w"], task_params["b"]
+    moved = [np.zeros_like(w), np.zeros_like(b)]
+    batches = islice(_batches(), 6)
+    for number, (step, (x, y)) in enumerate(zip(run.history, batches, strict=True), 1):
+        assert isinstance(step, Step)
+        d = x @ w + b - y
+        gradients = [2 * x.T @ d / len(x), 2 * d.sum(0) / len(x)]
+        norm = np.sqrt(sum(float((each**2).sum()) for each in gradients))
+        rate = 0.05 * number / 5 if number < 5 else 0.05
+        assert step.loss == pytest.approx(float((d**2).mean()), rel=1e-13)
+        assert step.metrics["worst"] == pytest.approx(np.abs(d).max(), rel=1e-13)
+        assert step.norm == pytest.approx(norm, rel=1e-13)
+        assert step.lr == rate
+        moved = [0.5 * v + g * (0.25 / max(norm, 0.25)) for v, g in zip(moved, gradients, strict=True)]
+        w, b = w - rate * moved[0], b - rate * moved[1]
+    np.testing.assert_allclose(run.params["w"], w, rtol=1e-13)
+    np.testing.assert_allclose(run.params["b"], b, rtol=1e-13)
+
+
+def _batches() -> Any:
+    from presk.train.rows import ArrayRows, Batches
+
+    for each in Batches(ArrayRows(DATA), 4, False, 3).from_step(1):
+        yield each["x"], each["y"]
+
+
+def test_a_loss_falls_and_the_history_has_every_step() -> None:
+    run = fit(epochs=20)
+    assert [each.step for each in run.history] == list(range(1, 101))
+    assert [each.epoch for each in run.history][:25:5] == [1, 2, 3, 4, 5]
+    assert sum(run.losses[-5:]) < sum(run.losses[:5]) / 2
+    assert run.path is None
+    assert repr(run).startswith("<presk.Run of 25 steps, loss ")
+
+
+def test_frozen_parameters_keep_their_bits() -> None:
+    run = fit('freeze = ["w"]\nclip = 0.1\n')
+    begun = presk.compile(presk.loads(LINEAR)["loss"], dims={"I": 2, "O": 1, "batch": 4}).init(seed=3)
+    assert run.params["w"].tobytes() == begun["w"].tobytes()
+    assert run.params["b"] != begun["b"]
+
+
+def test_a_short_last_batch_is_a_step_of_its_own() -> None:
+    kept, dropped = fit("last = keep\n", settings={"batch": "8"}), fit(settings={"batch": "8"})
+    assert [len(kept.losses), len(dropped.losses)] == [15, 10]
+
+
+# The same bits
+
+
+@pytest.mark.parametrize("realize", ["f64", "f32", "bf16"])
+def test_backends_and_threads_give_the_same_bits(realize: str) -> None:
+    expected = bits(fit(realize=realize, backend="kernel"))
+    assert {bits(fit(realize=realize, backend="native", threads=threads)) for threads in (1, 2, 3, 7)} == {expected}
+
+
+def test_parameters_begin_and_batches_come_alike_on_every_backend() -> None:
+    first = [fit(backend=each, steps=1, bits=128).history[0] for each in ("interp", "kernel", "native")]
+    losses = [each.loss for each in first]
+    assert losses[1] == losses[2]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-14)
+
+
+def test_the_reference_is_close_and_the_seed_matters() -> None:
+    exact = fit(backend="interp", bits=128)
+    near = fit()
+    for (_, leaf), (_, other) in zip(trees.leaves(exact.params), trees.leaves(near.params), strict=True):
+        np.testing.assert_allclose(np.asarray(leaf), other, rtol=1e-12)
+    assert bits(fit(seed=4)) != bits(near)
+
+
+def minigpt(examples: Path, folder: Path | None, **settings: Any) -> presk.Run:
+    block = presk.load(examples / "minigpt" / "minigpt.psk")["tiny"]
+    return presk.train(block, realize="f32", out=folder, **settings)
+
+
+@pytest.mark.slow
+def test_minigpt_has_one_hash_after_fifty_steps(examples: Path, tmp_path: Path) -> None:
+    runs = {
+        f"{backend}-{threads}": minigpt(
+            examples, tmp_path / f"{backend}-{threads}", backend=backend, threads=threads, steps=50
+        )
+        for backend, threads in (("kernel", 2), ("native", 1), ("native", 2), ("native", 3), ("native", 7))
+    }
+    assert len({bits(run) for run in runs.values()}) == 1
+    logs = {(tmp_path / name / METRICS).read_bytes() for name in runs}
+    assert len(logs) == 1
+    last = json.loads([line for line in logs.pop().splitlines() if b'"norm"' in line][-1])
+    assert (last["step"], last["parameters"]) == (50, bits(runs["native-1"]))
+
+
+# Going on
+
+
+@pytest.mark.parametrize("stops", [(1,), (7,), (5, 12), (1, 2, 3)])
+def test_to_go_on_is_never_to_have_stopped(tmp_path: Path, stops: tuple[int, ...]) -> None:
+    keys = "eval = 4\nclip = 1.0\n"
+    split = {"data": None, "settings": {"data": f'arrays("{tmp_path / "d.npz"}", split = 0.8)'}}
+    np.savez(tmp_path / "d.npz", **DATA)
+    whole = fit(keys, out=tmp_path / "whole", **split)
+    for at, step in enumerate(stops):
+        fit(keys, out=tmp_path / "parts", steps=step, resume=at > 0, threads=at + 1, **split)
+    rest = fit(keys, out=tmp_path / "parts", resume=True, backend="kernel", **split)
+    assert bits(rest) == bits(whole)
+    assert rest.history == whole.history
+    assert (tmp_path / "parts" / METRICS).read_bytes() == (tmp_path / "whole" / METRICS).read_bytes()
+    newest = checkpoints.weights_path(tmp_path / "whole", 20)
+    assert checkpoints.read(newest).mark == checkpoints.read(checkpoints.weights_path(tmp_path / "parts", 20)).mark
+
+
+def test_the_reference_goes_on_from_its_very_numbers(tmp_path: Path) -> None:
+    whole = fit(backend="interp", bits=100, steps=6)
+    fit(backend="interp", bits=100, steps=3, out=tmp_path / "r")
+    rest = fit(backend="interp", bits=100, steps=6, out=tmp_path / "r", resume=True)
+    for (_, leaf), (_, other) in zip(trees.leaves(rest.params), trees.leaves(whole.params), strict=True):
+        assert leaf.mid.tolist() == other.mid.tolist()
+
+
+def test_a_damaged_checkpoint_costs_only_time(tmp_path: Path) -> None:
+    whole = fit()
+    fit(out=tmp_path / "r", steps=17)
+    assert checkpoints.steps(tmp_path / "r") == [10, 15, 17]
+    checkpoints.weights_path(tmp_path / "r", 17).write_bytes(b"nonsense")
+    told: list[object] = []
+    rest = fit(out=tmp_path / "r", resume=True, callbacks=[told.append])
+    assert bits(rest) == bits(whole)
+    assert isinstance(told[0], Remark)
+    assert "going on from step 15" in told[0].text
+    assert told[1] == Start(15, 25, 3, 20)
+
+
+def test_other_settings_are_refused(tmp_path: Path) -> None:
+    fit(out=tmp_path / "r", steps=3)
+    for others in ({"seed": 9}, {"realize": "f32"}, {"settings": {"lr": "0.1"}}, {"data": {"x": X + 1, "y": Y}}):
+        with pytest.raises(PreskError) as caught:
+            fit(out=tmp_path / "r", resume=True, **others)
+        assert caught.value.code == "E8082"
+    assert bits(fit(out=tmp_path / "r", resume=True)) == bits(fit())
+
+
+def test_an_interrupt_finishes_the_step_and_saves(tmp_path: Path) -> None:
+    whole = fit()
+
+    def interrupt(event: object) -> None:
+        if isinstance(event, Step) and event.step == 7:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(out=tmp_path / "r", callbacks=[interrupt])
+    assert checkpoints.steps(tmp_path / "r") == [5, 7]
+    assert bits(fit(out=tmp_path / "r", resume=True)) == bits(whole)
+
+
+# Measuring
+
+
+def test_measurements_are_means_over_the_rows_kept_back(tmp_path: Path) -> None:
+    keys = 'data = arrays("unread", split = 0.7)\n'
+    run = fit(keys, out=tmp_path / "r")
+    found = [each for each in run.history if isinstance(each, Measurement)]
+    assert [each.step for each in found] == [3, 6, 9, 12, 15]
+    d = X[14:] @ run.params["w"] + run.params["b"] - Y[14:]
+    assert found[-1].loss == pytest.approx(float((d**2).mean()), rel=1e-13)
+    best = min(found, key=lambda each: each.loss)
+    assert [each for each in found if each.is_best][-1] == best
+    weights = presk.load_file(tmp_path / "r" / checkpoints.BEST)
+    if best.step == 15:
+        assert parameter_hash(weights) == bits(run)
+
+
+def test_patience_ends_a_training(tmp_path: Path) -> None:
+    keys = 'data = arrays("unread", split = 0.7)\npatience = 2\neval = 1\n'
+    run = fit(keys, settings={"lr": "3", "optimizer": "sgd"}, realize="f64", out=tmp_path / "r", epochs=1000)
+    found = [each for each in run.history if isinstance(each, Measurement)]
+    assert [each.is_best for each in found[-2:]] == [False, False]
+    assert len(found) < 20
+    again = fit(keys, settings={"lr": "3", "optimizer": "sgd"}, out=tmp_path / "r", epochs=1000, resume=True)
+    assert again.history == run.history
+
+
+def test_a_loss_that_is_no_number_ends_a_training(tmp_path: Path) -> None:
+    with pytest.raises(PreskError) as caught:
+        fit(settings={"lr": "1e200", "optimizer": "sgd"}, out=tmp_path / "r")
+    assert caught.value.code == "E8083"
+    assert "of step" in caught.value.diagnostics[0].message
+
+
+# What can't run
+
+
+@pytest.mark.parametrize(
+    ("keys", "settings", "code"),
+    [
+        ("", {"data": None}, "E8070"),
+        ("", {"settings": {"batch": "50"}}, "E8075"),
+        ("patience = 2\n", {}, "E8076"),
+        ("", {"steps": 0}, "E8077"),
+        ("", {"settings": {"batch": "x"}}, "E2001"),
+        ("", {"realize": presk.Realization("f32", quant={"m.w": {"type": "int8", "axis": 0}})}, "E8079"),
+        ("", {"resume": True}, "E8080"),
+        ("", {"seed": 1 << 64}, "E6034"),
+        ("", {"backend": "cuda"}, "E9002"),
+        ("", {"threads": 0}, "E9007"),
+    ],
+)
+def test_what_can_not_run_says_so(keys: str, settings: dict[str, Any], code: str) -> None:
+    with pytest.raises(PreskError) as caught:
+        fit(keys, **settings)
+    assert caught.value.code == code, caught.value.render()
+
+
+def test_a_block_without_an_end_is_given_one() -> None:
+    text = f"{LINEAR}{BLOCK.replace('epochs = 5; ', '')}\n}}\n"
+    block = presk.loads(text)["fit"]
+    with pytest.raises(PreskError) as caught:
+        presk.train(block, data=DATA)
+    assert caught.value.code == "E8077"
+    assert len(presk.train(block, data=DATA, steps=7).losses) == 7
+
+
+def test_a_name_that_is_no_block() -> None:
+    with pytest.raises(PreskError) as caught:
+        presk.train(program()["loss"], data=DATA)
+    assert (caught.value.code, caught.value.hint) == ("E8084", "it has fit")
+
+
+def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written = checkpoints.write
+
+    def full(folder: Path, parameters: object, state: object, mark: checkpoints.Mark) -> None:
+        if mark.step > 5:
+            raise PreskError(presk.Diagnostic("E8002", "no space left on device"))
+        written(folder, parameters, state, mark)
+
+    monkeypatch.setattr(loop.checkpoints, "write", full)
+    with pytest.raises(PreskError) as caught:
+        fit(out=tmp_path / "r")
+    assert caught.value.code == "E8002"
+    monkeypatch.undo()
+    assert bits(fit(out=tmp_path / "r", resume=True)) == bits(fit())
