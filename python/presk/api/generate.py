@@ -94,8 +94,8 @@ def generate(
     """What a language model writes behind `prompt`, as it comes: `tokens` symbols.
 
     `model` is a program, or an entry that is its `next_token` where it has several, or the path of either. `weights`
-    are the model's parameters, a tree or a file's path, and `tokenizer` is `bytes`, `chars:FILE`, a JSON file's path or
-    a Tokenizer: a file of weights carries its own. `temperature` 0 takes the likeliest symbol; `top_k` (0: all) and
+    are the model's parameters, a tree, or the path of a run's folder, a checkpoint or another safetensors file.
+    `tokenizer` is `bytes`, `chars:FILE`, a JSON file's path or a Tokenizer: a run's weights carry their own. `temperature` 0 takes the likeliest symbol; `top_k` (0: all) and
     `top_p` leave out unlikely ones. Numbers mean their shortest decimal. The text depends on the seed, the prompt,
     these settings, the weights and the realization, and on nothing else. The other settings are those of
     `presk.compile`.
@@ -147,9 +147,12 @@ def next_token(model: Program | Entry | str) -> Entry:
 
 
 def read_weights(path: str | Path) -> tuple[Value, str | None]:
-    """The parameters of a file or of a run's folder, and the tokenizer they carry as its description."""
-    path = find_weights(Path(path))
-    return tensor_files.read_tree(path), tensor_files.read(path).metadata.get(tokenizers.METADATA)
+    """The parameters a run's folder or a file holds, and the tokenizer they carry, as its description.
+
+    Of a run the best weights, else the newest. E8001, E8003 and E8061 where they can't be read.
+    """
+    file = find_weights(Path(path))
+    return tensor_files.read_tree(file), tensor_files.read(file).metadata.get(tokenizers.METADATA)
 
 
 def named_tokenizer(choice: str) -> Tokenizer:

@@ -154,16 +154,19 @@ def _as_before(config: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]
 
 def _sole_block(program: Program, block: str | None) -> str:
     """The block named, or the program's sole one. E8084 otherwise."""
-    from presk.text.diagnostics import fail
+    from presk.text.diagnostics import did_you_mean, fail
 
     names = program.trains
-    if block is not None:
-        return block  # whether there is one is told where it is trained
-    if len(names) == 1:
-        return names[0]
     if not names:
         hint = "`train NAME { model = …; objective = …; optimizer = …; lr = …; batch = … }`"
         raise fail("E8084", f"`{program.name}` has no train block", hint=hint)
+    if block in names:
+        return str(block)
+    if block is not None:
+        hint = did_you_mean(block, names) or f"it has {', '.join(names)}"
+        raise fail("E8084", f"`{program.name}` has no train block `{block}`", hint=hint)
+    if len(names) == 1:
+        return names[0]
     listed = ", ".join(f"`{name}`" for name in names)
     raise fail("E8084", f"`{program.name}` has several train blocks: {listed}", hint=f"name one: --train {names[0]}")
 

@@ -248,8 +248,9 @@ def _map_leaf(
     body = next(each for each in function.body.lets if each.number == let.number).value
     assert isinstance(body, MapTrees), "the map's own let"
     for parameter, handle in zip(body.parameters, given, strict=True):
-        assert isinstance(handle, Held) and isinstance(parameter.type, Tensor), "a leaf is held"
-        frame.values[parameter.number] = replace(quantised.values(recorder, handle), type=parameter.type)
+        assert isinstance(parameter.type, Tensor), "a leaf is a tensor"
+        held = groups.held(recorder, handle, kind)  # a scalar leaf may be a literal
+        frame.values[parameter.number] = replace(held, type=parameter.type)
     roots = {
         group.root: group
         for bodies in partition(function).bodies

@@ -1,0 +1,214 @@
+"""`presk train`: a run, its folder, its log; and what becomes of it when it is stopped or harmed."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from tests.cli.conftest import Answer, Run
+
+from presk.cli.train_log import interval
+from presk.train import checkpoints
+
+PROGRAM = """\
+module Line { w: real[1] = ones; b: real = zeros }
+fn loss(m: Line, batch: {x: real[n, 1], y: real[n]}) -> real { mean(square(dot(batch.x, m.w) + m.b - batch.y)) }
+train line {
+  model = Line; objective = loss; optimizer = adamw; lr = cosine(peak = 0.1, warmup = 5, floor = 0.01)
+  data = csv("line.csv", x = ["x"], y = "y", split = 0.75); batch = 3; epochs = 20; seed = 5
+}
+"""
+
+
+@pytest.fixture
+def line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A program with a train block, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    Path("line.csv").write_text("x,y\n" + "".join(f"{at / 4},{at / 2 - 1}\n" for at in range(16)))
+    Path("line.psk").write_text(PROGRAM)
+    return Path("line.psk")
+
+
+def digest(answer: Answer) -> str:
+    """The hash of the parameters, from a run's last line."""
+    assert answer.code == 0, answer.err
+    return answer.out.splitlines()[-1].rpartition(" ")[2]
+
+
+def refused(answer: Answer, code: str) -> str:
+    assert answer.code == 1
+    assert f"error[{code}]" in answer.err
+    return answer.err
+
+
+def test_a_run(presk: Run, line: Path) -> None:
+    answer = presk("train", line, "--realize", "f64")
+    assert answer.code == 0, answer.err
+    lines = answer.out.splitlines()
+    assert lines[0].startswith("step 1  epoch 1  loss ")
+    assert [each.split("  ")[0] for each in lines if "lr" in each] == [
+        "step 1",
+        *(f"step {at}" for at in range(5, 81, 5)),
+    ]
+    assert any("measured" in each for each in lines)
+    assert lines[-1].startswith("runs/line  step 80  parameters sha256:")
+    assert answer.err.splitlines()[0] == "2 parameters, 12 rows, 80 steps"
+    folder = Path("runs/line")
+    assert {each.name for each in folder.iterdir()} >= {
+        "config.json",
+        "metrics.jsonl",
+        "checkpoints",
+        "best.safetensors",
+    }
+    assert json.loads((folder / "config.json").read_text())["settings"]["realization"] == "f64"
+    assert checkpoints.steps(folder) == [72, 76, 80]
+    newest = presk("hash", checkpoints.weights_path(folder, 80))
+    assert newest.out.split()[0] == digest(answer)
+
+
+def test_a_plot_or_a_note_that_there_is_none(presk: Run, line: Path) -> None:
+    answer = presk("train", line, "--steps", 3)
+    assert Path("runs/line/loss.png").is_file() == ("matplotlib isn't installed" not in answer.err)
+
+
+def test_weights_of_a_run_are_an_entry_s(presk: Run, line: Path) -> None:
+    presk("train", line)
+    answer = presk("run", line, "-e", "loss", "--weights", "runs/line", "-i", 'batch={"x": [[1]], "y": [1]}')
+    assert answer.code == 0, answer.err
+    best = presk(
+        "run", line, "-e", "loss", "--weights", "runs/line/best.safetensors", "-i", 'batch={"x":[[1]],"y":[1]}'
+    )
+    assert answer.out == best.out
+
+
+def test_the_answer_as_data(presk: Run, line: Path) -> None:
+    answer = presk("train", line, "--json", "--epochs", 2)
+    found = json.loads(answer.out)
+    assert (found["path"], found["last"]["step"], found["measured"]["epoch"]) == ("runs/line", 8, 2)
+    assert float.fromhex(found["last"]["loss_hex"]) == found["last"]["loss"]
+    assert "step 1  epoch 1" in answer.err
+    quiet = presk("train", line, "-q", "--out", "quiet", "--epochs", 2)
+    assert (len(quiet.out.splitlines()), quiet.err) == (1, "")
+    assert digest(quiet) == found["parameters"]
+
+
+def test_going_on_needs_only_the_folder(presk: Run, line: Path) -> None:
+    options = ("--realize", "f64", "--set", "lr.peak=0.2", "--set", 'freeze=["b"]', "--seed", 8, "--epochs", 6)
+    whole = presk("train", line, *options, "--out", "whole")
+    presk("train", line, *options, "--out", "parts", "--steps", 7)
+    rest = presk("train", line, "--resume", "--out", "parts", "--threads", 1)
+    assert "going on from step 7" in rest.err
+    assert digest(rest) == digest(whole)
+    assert Path("parts/metrics.jsonl").read_bytes() == Path("whole/metrics.jsonl").read_bytes()
+    assert digest(presk("train", line, "--resume", "--out", "parts")) == digest(whole)
+
+
+def test_constants_are_remembered(presk: Run, line: Path) -> None:
+    text = PROGRAM.replace("peak = 0.1", "peak = P")
+    line.write_text(f"const P = 0.1\n{text}")
+    presk("train", line, "--const", "P=0.3", "--steps", 5, "--out", "r")
+    assert presk("train", line, "--resume", "--steps", 9, "--out", "r").code == 0
+    assert "other constants" in refused(presk("train", line, "--resume", "--out", "r", "--const", "P=0.2"), "E8082")
+
+
+def test_what_is_refused(presk: Run, line: Path) -> None:
+    presk("train", line, "--steps", 3)
+    assert "--resume goes on" in refused(presk("train", line), "E8080")
+    refused(presk("train", line, "--resume", "--seed", 2), "E8082")
+    refused(presk("train", line, "--resume", "--out", "none"), "E8081")
+    refused(presk("train", line, "--train", "lime"), "E8084")
+    refused(presk("train", line, "--set", "batch=100", "--out", "b"), "E8075")
+    refused(presk("train", line, "--set", "lr.peak=", "--out", "b"), "E1010")
+    refused(presk("train", line, "--set", "optimizer=sgd", "--set", "lr=1e30", "--out", "d"), "E8083")
+    assert presk("train", line, "--set", "nonsense").code == 2
+    assert presk("train", line, "--set", "batch=1", "--set", "batch=2").code == 2
+    assert presk("train", line, "--steps", 0).code == 2
+
+
+def test_programs_with_no_block_or_several(presk: Run, line: Path) -> None:
+    line.write_text(PROGRAM.partition("train")[0])
+    refused(presk("train", line), "E8084")
+    line.write_text(PROGRAM + PROGRAM[PROGRAM.index("train") :].replace("train line", "train other"))
+    assert "`line`, `other`" in refused(presk("train", line), "E8084")
+    assert presk("train", line, "--train", "other", "--steps", 1).code == 0
+
+
+def test_tables_that_are_wrong_say_where(presk: Run, line: Path) -> None:
+    Path("line.csv").write_text("x,y\n1,2\n3,\n")
+    assert "line.csv`, column `y`: the cell is empty" in refused(presk("train", line), "E8073")
+    assert not Path("runs").exists()
+
+
+def test_a_folder_that_can_not_be_written(presk: Run, line: Path) -> None:
+    Path("file").write_text("")
+    refused(presk("train", line, "--out", "file/run"), "E8002")
+
+
+def test_damaged_checkpoints(presk: Run, line: Path) -> None:
+    whole = presk("train", line, "--out", "whole")
+    presk("train", line, "--steps", 30, "--out", "r")
+    newest = checkpoints.weights_path(Path("r"), 30)
+    newest.write_bytes(newest.read_bytes()[:100])
+    rest = presk("train", line, "--resume", "--out", "r")
+    assert "note: " in rest.err
+    assert "going on from step 28" in rest.err
+    assert digest(rest) == digest(whole)
+    for step in checkpoints.steps(Path("r")):
+        checkpoints.weights_path(Path("r"), step).write_bytes(b"")
+    refused(presk("train", line, "--resume", "--out", "r"), "E8003")
+
+
+@pytest.mark.parametrize("last", [1, 9, 10, 11, 150, 420, 10**6])
+def test_a_training_has_ten_lines_or_more(last: int) -> None:
+    lines = last // interval(last)
+    assert min(last, 10) <= lines <= 25
+
+
+Process = Callable[..., "subprocess.Popen[str]"]
+
+
+def begun(run: subprocess.Popen[str], folder: Path) -> None:
+    """Waits until a run has a checkpoint."""
+    until = time.monotonic() + 100
+    while not checkpoints.steps(folder):
+        assert run.poll() is None, run.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_goes_on_to_the_same_bits(
+    process: Process, presk: Run, line: Path, tmp_path: Path
+) -> None:
+    whole = presk("train", line, "--epochs", 200, "--out", "whole", "-q")
+    seconds = random.Random()
+    for at in range(3):
+        run = process("train", line, "--epochs", 200, "--out", "r", "--threads", at + 1, *(["--resume"] if at else []))
+        begun(run, tmp_path / "r")
+        time.sleep(seconds.uniform(0, 1.5))
+        run.kill()
+        run.communicate()
+    rest = presk("train", line, "--resume", "--out", "r", "--threads", 7, "-q")
+    assert digest(rest) == digest(whole)
+    assert Path("r/metrics.jsonl").read_bytes() == Path("whole/metrics.jsonl").read_bytes()
+
+
+@pytest.mark.slow
+def test_an_interrupt_saves_and_is_130(process: Process, presk: Run, line: Path, tmp_path: Path) -> None:
+    run = process("train", line, "--epochs", 1000, "--out", "r")
+    begun(run, tmp_path / "r")
+    run.send_signal(signal.SIGINT)
+    _, err = run.communicate(timeout=60)
+    assert run.returncode == 130, err
+    assert err.splitlines()[-1] == "interrupted"
+    lines = (tmp_path / "r" / "metrics.jsonl").read_text().splitlines()
+    last = json.loads([each for each in lines if '"norm"' in each][-1])["step"]
+    assert checkpoints.steps(tmp_path / "r")[-1] == last
+    assert not [each for each in os.listdir(tmp_path / "r" / "checkpoints") if each.endswith(".tmp")]  # noqa: PTH208
