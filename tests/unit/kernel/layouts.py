@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import product
 
+from presk.kernel.lower.interleave import ROWS
 from presk.kernel.lower.space import BLOCKS_OF_K, REGISTER, TILE_COLUMNS, TILE_ROWS
 from presk.kernel.lowered import Layout
 
@@ -28,6 +29,5 @@ def points(storage: str, columns: int, *, contiguous: bool) -> Iterator[Layout]:
 
 def softmax_points(storage: str) -> Iterator[Layout]:
     """The points of a softmax."""
-    yield Layout(passes=3)
-    if storage != "bf16":
-        yield Layout(passes=2)
+    for passes, rows in product((3,) if storage == "bf16" else (3, 2), (None, *ROWS)):
+        yield Layout(passes=passes, rows=rows)

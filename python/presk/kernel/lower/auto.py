@@ -9,13 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from math import prod
 
 from presk.kernel.lower.contraction import LABELS, Contraction, contraction_of
-from presk.kernel.lower.task import Task
+from presk.kernel.lower.interleave import is_slow_alone, row_loop
+from presk.kernel.lower.task import WIDTH, Task
 from presk.kernel.lowered import Chosen, Launch, Layout, Lowered, Machine, Split
 from presk.kernel.native import parallel_depths
 from presk.kernel.nodes import For, Kernel
 from presk.kernel.printer import print_kernel
+
+FIRST_CACHE = 1 << 15
+"""Bytes of the nearest cache where the system doesn't say."""
 
 DIVIDED_FROM = 1_000_000
 """Weighted operations from which a launch is divided: a piece of it then takes longer than waking a worker."""
@@ -28,6 +33,11 @@ def lower(task: Task, rule: Callable[[Task], Lowered], machine: Machine) -> Lowe
     """The launches of a group at the point chosen for it."""
     layout, why = _layout(task, machine)
     lowered = rule(replace(task, layout=layout))
+    rows = _rows(task, lowered, machine)
+    if rows is not None:
+        layout = replace(layout, rows=rows)
+        why.append(f"{rows} rows side by side: sums wait for the addition before, not for other rows'")
+        lowered = rule(replace(task, layout=layout))
     launches = tuple(_divided(each, machine, why) for each in lowered.launches)
     if launches and launches[-1].split is not None:
         layout = replace(layout, split=launches[-1].split)
@@ -51,6 +61,19 @@ def _contraction(task: Task, contraction: Contraction, machine: Machine) -> tupl
     if task.choice.partials is not None or task.arithmetic != task.interior:
         return Layout(epilogue=epilogue), why
     return Layout(epilogue=epilogue), why
+
+
+def _rows(task: Task, lowered: Lowered, machine: Machine) -> int | None:
+    """How many rows of a row group are taken at once: so many that none is left, and what they keep is near."""
+    if task.group.kind != "row":
+        return None
+    kernel = lowered.launches[-1].kernel
+    loop = row_loop(kernel)
+    if loop is None or not is_slow_alone(loop):
+        return None
+    kept = sum(WIDTH[task.arithmetic] // 8 * prod(axis.size for axis in each.axes) for each in kernel.scratch)
+    room = machine.caches[0] if machine.caches else FIRST_CACHE
+    return next((rows for rows in (4, 2) if loop.extent % rows == 0 and rows * kept <= room // 2), None)
 
 
 def _divided(launch: Launch, machine: Machine, why: list[str]) -> Launch:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import fields, replace
 
+from presk.kernel.lower.interleave import ROWS
 from presk.kernel.lower.task import Task
 from presk.kernel.lowered import Launch, Layout, Split
 from presk.kernel.native import parallel_depths
@@ -28,9 +29,11 @@ def check_layout(task: Task, known: frozenset[str]) -> None:
 
 
 def check_nest(task: Task) -> None:
-    """The choices of a nest: `split`, and `passes` where a softmax is the root; sums may be taken in f64 over f32."""
+    """The choices of a nest: `split`, `rows`, and `passes` where a softmax is the root; sums may be in f64 over f32."""
     is_softmax = task.apply(task.root).primitive == "softmax"
-    check_layout(task, frozenset(("passes", "split")) if is_softmax else frozenset(("split",)))
+    check_layout(task, frozenset(("passes", "rows", "split")) if is_softmax else frozenset(("rows", "split")))
+    if task.layout.rows not in (None, "none", *ROWS):
+        raise task.refuse(2, f"{task.layout.rows} rows at once are not in the space", "none, 2, 4 or 8")
     passes = task.layout.passes
     if passes not in (None, 2, 3):
         raise task.refuse(2, f"a softmax has 3 or 2 passes, not {passes}")

@@ -7,6 +7,8 @@ that is read only where the root is stored may give it its buffer. Called by `ta
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from presk.core.groups import Member
 from presk.core.links import reduced_axes
 from presk.core.nodes import Ref
@@ -14,6 +16,7 @@ from presk.core.roles import ROLES, Role
 from presk.kernel.lower import rows
 from presk.kernel.lower.choices import check_nest, no_accumulation, split
 from presk.kernel.lower.code import Code
+from presk.kernel.lower.interleave import interleaved, row_loop
 from presk.kernel.lower.members import Members, Row
 from presk.kernel.lower.passes import Passes, Stored
 from presk.kernel.lower.points import RULES
@@ -21,7 +24,7 @@ from presk.kernel.lower.reader import Reader
 from presk.kernel.lower.reals import Unhonoured
 from presk.kernel.lower.sharing import in_place
 from presk.kernel.lower.task import Task
-from presk.kernel.lowered import Lowered
+from presk.kernel.lowered import Launch, Lowered
 from presk.kernel.nodes import Axis, Expression
 from presk.shapes import types
 from presk.text.diagnostics import InternalError
@@ -48,8 +51,22 @@ def lower_nest(task: Task) -> Lowered:
         passes.write([Stored(node, code.output(), index)], in_output)
     except Unhonoured as found:
         raise no_accumulation(task, f"`{found.operation}`, which has no form in it") from None
-    launch = split(task, code.launch())
-    return Lowered((launch,), ((ref, stored),), in_place=in_place(launch, ref, task.elements))
+    plain = code.launch()
+    launch = split(task, _interleaved(task, plain))
+    ways = in_place(replace(plain, split=launch.split, whole=launch.whole), ref, task.elements)
+    ways = tuple(replace(way, launches=tuple(_interleaved(task, each) for each in way.launches)) for way in ways)
+    return Lowered((launch,), ((ref, stored),), in_place=ways)
+
+
+def _interleaved(task: Task, launch: Launch) -> Launch:
+    """The launch with as many rows at once as the plan says. Raises E7002 where there is no loop over rows."""
+    rows = task.layout.rows
+    if rows is None or rows == "none":
+        return launch
+    if row_loop(launch.kernel) is None:
+        raise task.refuse(2, "this nest has no rows with loops of their own, so none can be taken together")
+    assert isinstance(rows, int), "check_nest has seen it"
+    return interleaved(launch, rows)
 
 
 def _node(members: Members, member: Member) -> int:

@@ -1,0 +1,231 @@
+"""Rows of a nest taken several at once: m rows side by side, each in its own order.
+
+A sum waits for the addition before it; those of other rows needn't wait. So the loop over rows is cut into blocks of m,
+and in a block each statement stands m times, with variables and scratch of its own for each row: row beside row in the
+loops that carry something from round to round, elsewhere row after row, which leaves those loops to vectors. No
+operation changes and no order within a row, so no bit does. Called by `nest`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from presk.kernel.lower.index import blocked
+from presk.kernel.lower.work import FUNCTIONS
+from presk.kernel.lowered import Launch
+from presk.kernel.nodes import (
+    Access,
+    Apply,
+    Assign,
+    Binary,
+    Buffer,
+    Call,
+    Expression,
+    For,
+    If,
+    Integer,
+    Kernel,
+    Load,
+    Splat,
+    Statement,
+    Store,
+    Unary,
+    Variable,
+)
+
+ROWS = (2, 4, 8)
+"""How many rows may be taken at once; eight sums fill the time that one addition takes on current processors."""
+
+
+def row_loop(kernel: Kernel) -> For | None:
+    """The loop over rows: the innermost of the perfect nest, where what it encloses has loops of its own."""
+    body, found = kernel.body, None
+    while len(body) == 1 and isinstance(body[0], For):
+        found, body = body[0], body[0].body
+    return found if any(isinstance(each, For) for each in body) else None
+
+
+def is_slow_alone(loop: For) -> bool:
+    """Whether rows of a loop wait: they carry more than a maximum through loops along memory, not across it.
+
+    Rows that lie beside each other along the last axis run in lanes, and a maximum's rounds hardly wait for each other.
+    """
+    inner = [each for each in loop.body if isinstance(each, For)]
+    counter = Variable("i", loop.counter)
+    accesses = [
+        each.access for one in inner for value in _values(one) for each in _parts(value) if isinstance(each, Load)
+    ]
+    if any(access.index and counter in _parts(access.index[-1]) for access in accesses):
+        return False
+    return any(_carries(each, besides=("max", "min")) for each in inner)
+
+
+def interleaved(launch: Launch, rows: int) -> Launch:
+    """The launch with that many rows at once; what is left of the rows runs as before."""
+    kernel = launch.kernel
+    loop = row_loop(kernel)
+    if loop is None:
+        return launch
+    writer = _Writer(kernel, loop, rows)
+    body = _with(kernel.body, loop, writer.loops())
+    return replace(launch, kernel=replace(kernel, body=body, scratch=(*kernel.scratch, *writer.scratch)))
+
+
+def _with(body: Sequence[Statement], loop: For, loops: tuple[Statement, ...]) -> tuple[Statement, ...]:
+    """The nest with others in the place of its innermost loop."""
+    (outer,) = body
+    if outer is loop or not isinstance(outer, For):
+        return loops
+    return (replace(outer, body=_with(outer.body, loop, loops)),)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One row of a block: what stands for the counter, its variables and its scratch."""
+
+    counter: Variable
+    index: Expression
+    variables: dict[Variable, Variable]
+    scratch: dict[Buffer, Buffer]
+
+    def expression(self, value: Expression) -> Expression:
+        """An expression of this row."""
+        match value:
+            case Variable():
+                return self.index if value == self.counter else self.variables.get(value, value)
+            case Load(access, vector):
+                return Load(self.access(access), vector)
+            case Unary(operator, operand, vector):
+                return Unary(operator, self.expression(operand), vector)
+            case Binary(operator, left, right, vector):
+                return Binary(operator, self.expression(left), self.expression(right), vector)
+            case Call(function, arguments, vector):
+                return Call(function, tuple(self.expression(each) for each in arguments), vector)
+            case Splat(operand):
+                return Splat(self.expression(operand))
+            case _:
+                return value
+
+    def access(self, access: Access) -> Access:
+        """An access of this row."""
+        index = tuple(self.expression(each) for each in access.index)
+        return Access(self.scratch.get(access.buffer, access.buffer), index)
+
+    def statement(self, statement: Statement) -> Statement:
+        """A statement of this row."""
+        match statement:
+            case Assign(variable, value):
+                return Assign(self.variables.get(variable, variable), self.expression(value))
+            case Store(access, value, vector):
+                return Store(self.access(access), self.expression(value), vector)
+            case For(counter, extent, body):
+                return For(counter, extent, tuple(self.statement(each) for each in body))
+            case If(condition, body):
+                return If(self.expression(condition), tuple(self.statement(each) for each in body))
+            case Apply(function, sources, target, count):
+                return Apply(function, tuple(self.access(each) for each in sources), self.access(target), count)
+
+
+class _Writer:
+    """The blocks of one nest."""
+
+    def __init__(self, kernel: Kernel, loop: For, rows: int) -> None:
+        self.loop = loop
+        self.rows = rows
+        self.scratch = [each for _ in range(1, rows) for each in kernel.scratch]
+        assigned = set(_assigned(loop.body))
+        most = {each.kind: 1 + max(one.number for one in assigned if one.kind == each.kind) for each in assigned}
+        counter, width = Variable("i", loop.counter), len(kernel.scratch)
+        self.block = [
+            _Row(
+                counter,
+                blocked(counter, rows, Integer(row)),
+                {each: Variable(each.kind, each.number + row * most[each.kind]) for each in assigned},
+                {Buffer("t", number): Buffer("t", number + row * width) for number in range(width)},
+            )
+            for row in range(rows)
+        ]
+
+    def loops(self) -> tuple[Statement, ...]:
+        """The loop over blocks, and the loop over the rows that are left."""
+        full, rest = divmod(self.loop.extent, self.rows)
+        found: list[Statement] = []
+        if full:
+            found.append(For(self.loop.counter, full, tuple(self.jammed(self.loop.body))))
+        if rest:
+            counter = Variable("i", self.loop.counter)
+            index = Binary("+", counter, Integer(full * self.rows)) if full else counter
+            last = _Row(counter, index, {}, {})
+            found.append(For(self.loop.counter, rest, tuple(last.statement(each) for each in self.loop.body)))
+        return tuple(found)
+
+    def jammed(self, body: Sequence[Statement]) -> Iterator[Statement]:
+        """Statements of all rows of a block."""
+        for statement in body:
+            if isinstance(statement, For) and _carries(statement):
+                yield For(statement.counter, statement.extent, tuple(self.jammed(statement.body)))
+            else:
+                yield from (row.statement(statement) for row in self.block)
+
+
+def _assigned(body: Sequence[Statement]) -> Iterator[Variable]:
+    for statement in body:
+        match statement:
+            case Assign(variable):
+                yield variable
+            case For(body=inner) | If(body=inner):
+                yield from _assigned(inner)
+            case _:
+                continue
+
+
+def _carries(loop: For, besides: tuple[str, ...] = ()) -> bool:
+    """Whether a round needs a variable of the round before, and calls no function, which would take the time.
+
+    `besides` are functions that may give a carried variable without counting.
+    """
+    read: set[Variable] = set()
+    carried = False
+    for statement in _flat(loop.body):
+        value = statement.value
+        if any(isinstance(each, Call) and each.function in FUNCTIONS for each in _parts(value)):
+            return False
+        read |= {each for each in _parts(value) if isinstance(each, Variable)}
+        if isinstance(statement, Assign) and statement.variable in read:
+            carried = carried or not (isinstance(value, Call) and value.function in besides)
+    return carried
+
+
+def _values(loop: For) -> Iterator[Expression]:
+    return (each.value for each in _flat(loop.body))
+
+
+def _flat(body: Sequence[Statement]) -> Iterator[Assign | Store]:
+    """What a body assigns and stores, in order."""
+    for statement in body:
+        match statement:
+            case Assign() | Store():
+                yield statement
+            case For(body=inner) | If(body=inner):
+                yield from _flat(inner)
+            case Apply():
+                continue
+
+
+def _parts(value: Expression) -> Iterator[Expression]:
+    """An expression and all within it."""
+    yield value
+    match value:
+        case Load(access):
+            inner = access.index
+        case Unary(operand=operand) | Splat(operand):
+            inner = (operand,)
+        case Binary(left=left, right=right):
+            inner = (left, right)
+        case Call(arguments=arguments):
+            inner = arguments
+        case _:
+            inner = ()
+    for each in inner:
+        yield from _parts(each)
