@@ -42,12 +42,16 @@ def forward_half(
 
 
 class _Forward:
+    """Rewrites one function. `folds` are the folds that keep something, `pairs` what a whole scan was before it did."""
+
     def __init__(self, writing: Writing, functions: Functions) -> None:
         self.writing = writing
         self.functions = functions
         self.primal = writing.primal.function
         self.types: dict[int, Type] = {each.number: each.type for each in self.primal.parameters}
         self.next = max((*writing.primal.types, -1)) + 1
+        self.folds: set[int] = set()
+        self.pairs: dict[int, Ref] = {}
 
     def function(self, name: str, kept: list[Ref], roots: tuple[int, ...]) -> Function:
         lets = self.lets(self.primal.body)
@@ -69,18 +73,24 @@ class _Forward:
                     value = replace(value, function=(derived and derived.forward) or function)
                 case Loop():
                     value = self.loop(let.number, value)
+                case MapTrees():
+                    value = self.leafwise(value)
                 case _:
-                    self.declare_inside(value)
+                    pass
             type_ = expression_type(value, self.types, self.functions)
             self.types[let.number] = type_
             found.append(replace(let, value=value, type=type_))
+            if isinstance(value, Loop) and self.keeps(let.number) and let.number not in self.folds:
+                state, given = Ref(let.number, ("0",)), Ref(let.number, ("1", "0"))
+                self.pairs[let.number] = self.made(found, MakeTuple((state, given)))
         return found
 
-    def declare_inside(self, value: Expression) -> None:
-        """Types of a map's body."""
-        if isinstance(value, MapTrees):
-            self.types |= {each.number: each.type for each in value.parameters}
-            self.types |= {let.number: let.type for let in value.body.lets}
+    def leafwise(self, mapped: MapTrees) -> MapTrees:
+        """A map, whose body may read what stands around it."""
+        self.types |= {each.number: each.type for each in mapped.parameters}
+        self.types |= {let.number: let.type for let in mapped.body.lets}
+        lets = tuple(replace(let, value=with_operands(let.value, self.operand)) for let in mapped.body.lets)
+        return replace(mapped, body=Body(lets, self.operand(mapped.body.result)))
 
     def loop(self, number: int, loop: Loop) -> Loop:
         """A loop that keeps what its adjoint reads."""
@@ -94,6 +104,7 @@ class _Forward:
         values = [self.aliased(lets, self.ref(ref), names) for ref, names in rows]
         kept = self.made(lets, MakeTuple(tuple(values)))
         if loop.kind == "fold":
+            self.folds.add(number)
             both = self.made(lets, MakeTuple((result, kept)))
             return replace(loop, kind="scan", body=Body(tuple(lets), both))
         assert isinstance(result, Ref), "a scan's body gives a pair"
@@ -127,14 +138,16 @@ class _Forward:
         derived = self.writing.calls.get(ref.number)
         if derived is not None and derived.forward is not None:
             return Ref(ref.number, ("1", *ref.path[1:]) if ref.path[:1] == (KEPT,) else ("0", *ref.path))
-        if not self.writing.kept.get(ref.number):
+        if not self.keeps(ref.number):
             return ref
-        let = self.writing.primal.lets[ref.number]
-        assert isinstance(let.value, Loop), "a loop keeps"
-        if let.value.kind == "fold":
+        if ref.number in self.folds:
             return Ref(ref.number, ("1", *ref.path[1:]) if ref.path[:1] == (KEPT,) else ("0", *ref.path))
         if ref.path[:1] == (KEPT,):
             return Ref(ref.number, ("1", "1", *ref.path[1:]))
         if ref.path[:1] == ("1",):
             return Ref(ref.number, ("1", "0", *ref.path[1:]))
-        return ref
+        return ref if ref.path else self.pairs[ref.number]
+
+    def keeps(self, number: int) -> bool:
+        """Whether this is a loop that keeps something."""
+        return bool(self.writing.kept.get(number))

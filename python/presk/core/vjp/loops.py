@@ -157,7 +157,7 @@ class LoopAdjoint:
         if outputs:
             result = inner.let(MakeTuple((result, inner.let(MakeTuple(tuple(outputs))))))
         if not inner.elements:
-            counter = inner.declare(Tensor("nat", (), number(max(self.loop.trips, 1))))
+            counter = inner.declare(Tensor("nat", (), number(self.loop.trips)))
             inner.elements.append((counter, Count(0)))
         loop = Loop(
             "scan" if outputs else "fold",

@@ -15,7 +15,8 @@ from presk.core.vjp.activity import Activity, Path
 from presk.core.vjp.scope import Primal, Scope
 from presk.core.vjp.shaping import renamed
 from presk.core.vjp.writing import Writing, checked, within
-from presk.shapes.types import Shape, Tensor, leaves, substitute
+from presk.primitives.reductions import OF_SOME_ELEMENTS
+from presk.shapes.types import Axis, Shape, Tensor, leaves, substitute
 from presk.text.diagnostics import InternalError
 
 
@@ -54,8 +55,15 @@ def write_map(writing: Writing, scope: Scope, mapped: MapTrees, found: Mapping[P
         for item in ((),) if mapped.arity is None else tuple((str(at),) for at in range(mapped.arity)):
             if (*item, *path) in found:
                 seeds[item] = found[(*item, *path)]
-        if seeds:
+        if seeds and not _has_no_value(mapped, leaf):
             _write_leaf(writing, scope, mapped, path, leaf.axes, seeds)
+
+
+def _has_no_value(mapped: MapTrees, leaf: Tensor) -> bool:
+    """Whether the body chooses among the elements of a leaf that has none: the map itself has no value there."""
+    is_empty = any(isinstance(axis, Axis) and axis.size.whole == 0 for axis in leaf.axes)
+    chosen = any(isinstance(let.value, Apply) and let.value.primitive in OF_SOME_ELEMENTS for let in mapped.body.lets)
+    return is_empty and chosen
 
 
 def _write_leaf(

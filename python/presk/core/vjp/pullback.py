@@ -121,6 +121,14 @@ class Pullback:
         if isinstance(operand, Ref):
             self.add(Ref(operand.number, (*operand.path, *path)), value)
 
+    def gives_nothing(self, number: int, *values: Operand) -> bool:
+        """Gives 0 where the operand or one of these values has no elements, for forms that want one at least."""
+        shapes = [self.operand(number).axes, *(self.scope.tensor(value).axes for value in values)]
+        if all(volume(axes) for axes in shapes):
+            return False
+        self.give(number, self.scope.zeros(self.operand(number)))
+        return True
+
     def give_reduced(self, number: int, value: Operand, places: Sequence[int] | None = None) -> None:
         """The same of a value with the result's axes, summed over those the operand hasn't."""
         at = self.places[number] if places is None else places

@@ -66,6 +66,8 @@ def _flat(p: Pullback, value: Operand) -> Operand:
 
 def _give_elements(p: Pullback, ct: Operand, index: Operand, axis: int) -> None:
     """The cotangent of elements looked up at `index` along an axis, which has the cotangent's axes."""
+    if p.gives_nothing(0, ct):
+        return
     shape, axes = p.operand(0).axes, p.scope.tensor(ct).axes
     flat = _flat_index(p, index, shape, axes, axis)
     zeros = p.do("zeros", new=(Axis(None, number(volume(shape))),))

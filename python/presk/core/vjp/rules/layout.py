@@ -91,6 +91,8 @@ def _full(p: Pullback) -> None:
 
 def _windows(p: Pullback) -> None:
     """Element [p, k] of the windows goes back to p·stride + k·dilation."""
+    if p.gives_nothing(0, p.ct):
+        return
     axis, rank = p.whole("axis"), len(p.result.axes)
     order = (*range(axis + 1), rank - 1, *range(axis + 1, rank - 1))
     ct = transposed(p.scope, p.ct, order)

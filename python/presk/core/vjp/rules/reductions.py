@@ -66,6 +66,8 @@ def nat(value: int) -> Operand:
 def _extreme(position: str) -> Rule:
     def rule(p: Pullback) -> None:
         rows = p.axes()
+        if p.gives_nothing(0):
+            return
         if not rows:
             p.give(0, p.ct)
             return
@@ -91,6 +93,9 @@ def _prod(p: Pullback) -> None:
     order = (*kept(p), *rows)
     moved = transposed(p.scope, p.x(), order)
     length = volume(tuple(axes[at] for at in rows))
+    if length == 0:
+        p.give(0, along(p, p.ct))
+        return
     first = len(axes) - len(rows)
     row = Axis(None, number(length))
     flat = moved if len(rows) == 1 else p.do("merge", moved, axes=tuple(range(first, len(axes))), new=(row,))

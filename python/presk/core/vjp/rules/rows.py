@@ -45,6 +45,8 @@ def _log_softmax(p: Pullback) -> None:
 
 def _cross_entropy(p: Pullback) -> None:
     """c·(softmax − 1 at the target)"""
+    if p.gives_nothing(0):
+        return
     logits, rows = p.operand(0).axes, p.axes()
     kept = tuple(at for at in range(len(logits)) if at not in rows)
     places = align((p.result.axes, p.operand(1).axes)).places[1]
