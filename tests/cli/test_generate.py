@@ -144,3 +144,16 @@ def test_text_comes_as_it_is_drawn(process: Callable[..., Popen[str]], examples:
         assert running.stdout.read(300)
         running.stdout.close()  # whoever read it had enough
         assert running.wait(timeout=60) == 0
+
+
+def test_a_run_s_weights_carry_their_tokenizer(presk: Run, examples: Path, tmp_path: Path) -> None:
+    file, run = examples / "minigpt/minigpt.psk", tmp_path / "run"
+    trained = presk("train", file, "--steps", 3, "--set", "eval=2", "--out", run, "-q")
+    assert trained.code == 0, trained.err
+    asked = ["generate", file, "--prompt", "Alice", "--tokens", 20, "-q", "--weights"]
+    best, last = presk(*asked, run), presk(*asked, run / "checkpoints" / "step-3.safetensors")
+    assert best.code == last.code == 0, best.err + last.err
+    assert presk(*asked, run / "best.safetensors").out == best.out
+    (run / "best.safetensors").unlink()
+    assert presk(*asked, run).out == last.out
+    assert "error[E8081]" in presk(*asked, tmp_path).err

@@ -27,7 +27,7 @@ from presk.text.diagnostics import PreskError
 from presk.text.spans import Source
 from presk.train.generate import Generator, LanguageModel, Sampling, language_model, step_program, window_begin
 
-MODELS = {"minigpt/minigpt.psk": "MiniGPT", "llama/llama.psk": "Llama"}
+MODELS = {"minigpt/minigpt.psk": "MiniGPT", "llama/llama.psk": "Llama", "tutorial/07_generation.psk": "GPT"}
 SEED = 11
 PROMPT = [3, 1, 4, 1, 5]
 
