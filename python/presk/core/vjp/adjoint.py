@@ -26,7 +26,10 @@ class Adjoint(Writing):
                 def add(to: Ref, value: Operand) -> None:
                     self.give(scope, to, value)
 
-                RULES[apply.primitive](Pullback(scope, let, apply, found, self.active, add))
+                def put(to: Ref, axis: int, start: int, value: Operand) -> None:
+                    self.place(scope, to, axis, start, value)
+
+                RULES[apply.primitive](Pullback(scope, let, apply, found, self.active, add, put))
             case Call() as call:
                 self.call(scope, let, call, found)
             case Loop() as loop:

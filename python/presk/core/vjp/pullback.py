@@ -22,6 +22,10 @@ Give = Callable[[Ref, Operand], None]
 """Adds to the cotangent of a leaf of the primal; nothing where that isn't active."""
 
 
+Place = Callable[[Ref, int, int, Operand], None]
+"""The same for a part of a leaf: an axis, where the part begins along it, and its cotangent."""
+
+
 @dataclass(frozen=True)
 class Pullback:
     """A let at hand. `cotangents` are those of its result's leaves, a tensor's own path being empty."""
@@ -32,6 +36,7 @@ class Pullback:
     cotangents: Mapping[tuple[str, ...], Operand]
     active: frozenset[tuple[int, tuple[str, ...]]] | set[tuple[int, tuple[str, ...]]]
     add: Give
+    put: Place
 
     # The primal
 
@@ -120,6 +125,12 @@ class Pullback:
         operand = self.apply.operands[number]
         if isinstance(operand, Ref):
             self.add(Ref(operand.number, (*operand.path, *path)), value)
+
+    def give_part(self, number: int, axis: int, start: int, value: Operand) -> None:
+        """Adds to the cotangent of a stretch of an operand's axis, or of a position where the value lacks the axis."""
+        operand = self.apply.operands[number]
+        if isinstance(operand, Ref):
+            self.put(operand, axis, start, value)
 
     def gives_nothing(self, number: int, *values: Operand) -> bool:
         """Gives 0 where the operand or one of these values has no elements, for forms that want one at least."""

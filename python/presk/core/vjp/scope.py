@@ -8,7 +8,7 @@ folder.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Union
@@ -72,6 +72,24 @@ class Primal:
     interior: frozenset[int]
 
 
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The positions `start` up to `start + size` of an axis; the value has the whole's axes but for that size."""
+
+    axis: int
+    start: int
+    size: int
+    value: Operand
+
+    def apart(self, others: Sequence[Piece]) -> bool:
+        """Whether it lies along the axis of others and meets none."""
+        return all(
+            self.axis == other.axis
+            and (self.start + self.size <= other.start or other.start + other.size <= self.start)
+            for other in others
+        )
+
+
 @dataclass(frozen=True)
 class State:
     """A scope at one time, to be gone back to."""
@@ -82,12 +100,14 @@ class State:
     cotangents: dict[tuple[int, tuple[str, ...]], Operand]
     taken: dict[Ref, int]
     elements: list[tuple[Parameter, Source]]
+    pieces: dict[tuple[int, tuple[str, ...]], list[Piece]]
 
 
 class Scope:
     """One body of an adjoint. `own` are the primal's numbers of this body.
 
-    `kept` and `taken` are what a function's adjoint has as parameters, `elements` what a loop's goes over.
+    `pieces` are cotangents of parts of leaves, not yet put together. `kept` and `taken` are what a function's
+    adjoint has as parameters, `elements` what a loop's goes over.
     """
 
     def __init__(
@@ -103,6 +123,7 @@ class Scope:
         self.taken: dict[Ref, int] = {}
         self.elements: list[tuple[Parameter, Source]] = []
         self.cotangents: dict[tuple[int, tuple[str, ...]], Operand] = {}
+        self.pieces: dict[tuple[int, tuple[str, ...]], list[Piece]] = {}
         self.span: Span | None = None
 
     # What a body of a function, a loop or a map does in its own way
@@ -133,6 +154,7 @@ class Scope:
             dict(self.cotangents),
             dict(self.taken),
             list(self.elements),
+            {leaf: list(pieces) for leaf, pieces in self.pieces.items()},
         )
 
     def reset(self, state: State) -> None:
@@ -141,6 +163,7 @@ class Scope:
         self.memo, self.kept = dict(state.memo), dict(state.kept)
         self.cotangents = dict(state.cotangents)
         self.taken, self.elements = dict(state.taken), list(state.elements)
+        self.pieces = {leaf: list(pieces) for leaf, pieces in state.pieces.items()}
 
     # Values of the primal
 

@@ -15,6 +15,7 @@ from typing import Protocol
 from presk.core.nodes import Body, Function, Injected, Let, Literal, Operand, Ref
 from presk.core.typing import operand_type
 from presk.core.vjp.activity import Leaf, Path
+from presk.core.vjp.pieces import piece, whole
 from presk.core.vjp.scope import Primal, Scope
 from presk.core.vjp.shaping import renamed
 from presk.shapes.types import Tensor, Type, leaves
@@ -84,11 +85,26 @@ class Writing(ABC):
         for path, value in cotangents.items():
             self.give(scope, within(body.result, path), value)
         for let in reversed(body.lets):
+            self.settle(scope, let.number)
             paths = [path for path, _ in leaves(let.type) if (let.number, path) in scope.cotangents]
             found = {path: scope.cotangents.pop((let.number, path)) for path in paths}
             if found:
                 scope.span = let.span
                 self.let(scope, let, found)
+        for number in dict.fromkeys(number for number, _ in scope.pieces):
+            self.settle(scope, number)
+
+    def settle(self, scope: Scope, number: int) -> None:
+        """Puts the pieces of a number's cotangents together."""
+        for leaf in [leaf for leaf in scope.pieces if leaf[0] == number]:
+            of = real_type(operand_type(Ref(*leaf), self.primal.types))
+            self.give(scope, Ref(*leaf), whole(scope, of, scope.pieces.pop(leaf)))
+
+    def place(self, scope: Scope, to: Operand | None, axis: int, start: int, value: Operand) -> None:
+        """Adds to the cotangent of a part of a leaf: from `start` on along an axis, or one position of it."""
+        if isinstance(to, Ref) and (to.number, to.path) in self.active:
+            of = real_type(operand_type(to, self.primal.types))
+            scope.pieces.setdefault((to.number, to.path), []).append(piece(scope, of, axis, start, value))
 
     def give(self, scope: Scope, to: Operand | None, value: Operand) -> None:
         """Adds to the cotangent of a leaf of the primal, where it is active."""

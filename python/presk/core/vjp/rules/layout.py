@@ -65,9 +65,7 @@ def _rename(p: Pullback) -> None:
 
 
 def _slice(p: Pullback) -> None:
-    axis, start, stop = p.whole("axis"), p.whole("start"), p.whole("stop")
-    after = _size(p.operand(0).axes[axis]) - stop
-    p.give(0, p.do("pad", p.ct, axis=axis, before=start, after=after))
+    p.give_part(0, p.whole("axis"), p.whole("start"), p.ct)
 
 
 def _pad(p: Pullback) -> None:
@@ -117,6 +115,11 @@ def _poly(axis: AxisOrRun) -> Poly:
 
 
 def _index(p: Pullback) -> None:
+    place = p.apply.operands[1]
+    at = constants.as_size(place.value) if isinstance(place, Literal) else None
+    if at is not None and at.whole is not None:
+        p.give_part(0, p.whole("axis"), at.whole, p.ct)
+        return
     zeros = p.scope.zeros(p.operand(0))
     p.give(0, p.do("update_index", zeros, p.ct, p.x(1), axis=p.whole("axis")))
 
