@@ -157,3 +157,17 @@ def test_a_run_s_weights_carry_their_tokenizer(presk: Run, examples: Path, tmp_p
     (run / "best.safetensors").unlink()
     assert presk(*asked, run).out == last.out
     assert "error[E8081]" in presk(*asked, tmp_path).err
+
+
+def test_a_run_s_constants_need_not_be_given_again(presk: Run, examples: Path, tmp_path: Path) -> None:
+    file, run = examples / "minigpt/minigpt.psk", tmp_path / "run"
+    trained = presk("train", file, "--steps", 1, "--const", "D=8", "--set", "eval=1", "--out", run, "-q")
+    assert trained.code == 0, trained.err
+    asked = ["generate", file, "--tokens", 20, "-q", "--weights"]
+    texts = {
+        presk(*asked, path).out for path in (run, run / "best.safetensors", run / "checkpoints/step-1.safetensors")
+    }
+    assert len(texts) == 1 and texts != {""}
+    assert "error[E6001]" in presk(*asked, run, "--const", "D=16").err
+    (run / "config.json").write_text("[")
+    assert "error[E8081]" in presk(*asked, run).err

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
+from typing import cast
 
 from presk.api.constants import Number, exact_number
 from presk.api.program import FILE_AND_ENTRY, Entry, Program, find_entry, load
@@ -20,7 +21,8 @@ from presk.run.backend import Value
 from presk.text.diagnostics import fail
 from presk.text.files import read_bytes, shown
 from presk.train import tokenizers
-from presk.train.checkpoints import find_weights
+from presk.train.checkpoints import find_weights, run_folder
+from presk.train.folder import CONFIG, read_config
 from presk.train.generate import NEXT_TOKEN, Generator, Sampling, language_model
 from presk.train.tokenizers import Tokenizer
 
@@ -95,10 +97,10 @@ def generate(
 
     `model` is a program, or an entry that is its `next_token` where it has several, or the path of either. `weights`
     are the model's parameters, a tree, or the path of a run's folder, a checkpoint or another safetensors file.
-    `tokenizer` is `bytes`, `chars:FILE`, a JSON file's path or a Tokenizer: a run's weights carry their own. `temperature` 0 takes the likeliest symbol; `top_k` (0: all) and
-    `top_p` leave out unlikely ones. Numbers mean their shortest decimal. The text depends on the seed, the prompt,
-    these settings, the weights and the realization, and on nothing else. The other settings are those of
-    `presk.compile`.
+    `tokenizer` is `bytes`, `chars:FILE`, a JSON file's path or a Tokenizer: a run's weights carry their own.
+    `temperature` 0 takes the likeliest symbol; `top_k` (0: all) and `top_p` leave out unlikely ones. Numbers mean
+    their shortest decimal. The text depends on the seed, the prompt, these settings, the weights and the realization,
+    and on nothing else. The other settings are those of `presk.compile`.
 
     Raises PreskError: E4021 where the program has no `next_token` or several, E8050 where it isn't one, E8040 to E8045
     for tokenizers, E8051 where there is none, E8052 for a prompt without symbols, E8053 for settings out of range.
@@ -153,6 +155,19 @@ def read_weights(path: str | Path) -> tuple[Value, str | None]:
     """
     file = find_weights(Path(path))
     return tensor_files.read_tree(file), tensor_files.read(file).metadata.get(tokenizers.METADATA)
+
+
+def recorded_consts(path: str | Path) -> dict[str, str]:
+    """The constants that a run was begun with, given its folder or weights in it; none for other weights.
+
+    E8081 where the folder's configuration is damaged.
+    """
+    folder = run_folder(Path(path))
+    if folder is None or not (folder / CONFIG).is_file():
+        return {}
+    found = read_config(folder).get("consts")
+    consts = cast("dict[object, object]", found if isinstance(found, dict) else {})
+    return {str(name): str(value) for name, value in consts.items()}
 
 
 def named_tokenizer(choice: str) -> Tokenizer:

@@ -176,6 +176,15 @@ def find_weights(path: Path) -> Path:
     return weights_path(path, found[-1])
 
 
+def run_folder(path: Path) -> Path | None:
+    """The run's folder that a path names, or is a file of weights in; None for other files."""
+    if path.is_dir():
+        return path
+    if path.parent.name == FOLDER:
+        return path.parent.parent
+    return path.parent if path.name == BEST else None
+
+
 def require_settings(folder: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
     """E8082 where a run that is to go on was begun with other settings."""
     for name in {**before, **now}:

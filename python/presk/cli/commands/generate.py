@@ -57,10 +57,10 @@ def command(
     """
     from time import perf_counter
 
-    from presk.api.generate import DEFAULT_PROMPT, generate
+    from presk.api.generate import DEFAULT_PROMPT, generate, recorded_consts
     from presk.cli.choose import choose_language_model
 
-    model = choose_language_model(file, entry, consts, quiet)
+    model = choose_language_model(file, entry, {**recorded_consts(weights), **consts}, quiet)
     begin = DEFAULT_PROMPT if prompt is None else prompt
     text = generate(model, weights, begin, tokens=tokens, dims=dims, **settings)
     began = perf_counter()
