@@ -30,7 +30,7 @@ from presk.core.nodes import (
     Ref,
 )
 from presk.core.operands import with_operands
-from presk.core.sites import Site
+from presk.core.sites import Site, known_as
 from presk.core.typing import expression_type, operand_type
 from presk.run import trees
 from presk.shapes.types import Axis, Tensor, TupleOf, Type, fields_of, leaves
@@ -260,7 +260,7 @@ class _Tracer:
 
     def site(self, let: Let) -> Site:
         """A site of this function."""
-        return Site(self.old.name, let.number, let.name)
+        return Site(self.old.name, let.number, let.name, known_as(self.old))
 
 
 def _part(operand: Operand, *path: str) -> Ref:

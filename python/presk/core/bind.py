@@ -20,6 +20,7 @@ from presk.check.static import too_large
 from presk.check.typing import DIMENSION
 from presk.check.values import FunctionType, FunctionValue
 from presk.core.build import Builder
+from presk.core.hash import core_hash
 from presk.core.nodes import Function, Parameter, Program
 from presk.core.simplify import simplify
 from presk.core.vjp.transform import Deriver
@@ -96,7 +97,7 @@ class BindSession(BoundConstants):
         self.names: dict[str, Instance] = {}
         self.deriver = Deriver(())
         self.derived: set[str] = set()
-        self.simplified: set[str] = set()
+        self.hashes: dict[str, str] = {}
         self.derivatives: dict[tuple[str, str, tuple[int, ...], bool], str] = {}
 
     def instantiate(self, instance: Instance, span: Span) -> tuple[str, Type]:
@@ -126,13 +127,14 @@ class BindSession(BoundConstants):
         """The same of a Core function made before, by its name."""
         key = (kind, name, wrt, single)
         if key not in self.derivatives:
-            if name not in self.simplified:
-                self.simplified.add(name)
+            if name not in self.hashes:
                 below = self.functions[: next(at for at, each in enumerate(self.functions) if each.name == name) + 1]
-                self.deriver.functions |= {each.name: each for each in simplify(Program(tuple(below))).functions}
+                program = simplify(Program(tuple(below)))
+                self.deriver.functions |= {each.name: each for each in program.functions}
+                self.hashes[name] = core_hash(program)
             self.deriver.taken |= self.names.keys() | {each.name for each in self.functions}
             before = len(self.deriver.made)
-            made = self.deriver.operator(kind, name, wrt, single)
+            made = self.deriver.operator(kind, name, wrt, single, self.hashes[name])
             self.functions += self.deriver.made[before:]
             self.derived |= {each.name for each in self.deriver.made[before:]}
             self.derivatives[key] = made

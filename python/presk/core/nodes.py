@@ -187,11 +187,13 @@ class Let:
 class Primal:
     """What a forward half is the half of: the function whose name its sites have, and the roots of its groups there.
 
-    The numbers are the function's own; those that the half needs no more are among them.
+    The numbers are the function's own; those that the half needs no more are among them. A function that is a whole
+    derivative has the hash of the Core of what it is the derivative of (`core`), and no roots.
     """
 
     name: str
     roots: tuple[int, ...]
+    core: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -270,7 +270,9 @@ def _half_of(function: Function) -> str:
     """` of loss(%3, %5)`: whose forward half a function is, and which lets are roots there."""
     if function.primal is None:
         return ""
-    return f" of {function.primal.name}({', '.join(f'%{number}' for number in function.primal.roots)})"
+    roots = ", ".join(f"%{number}" for number in function.primal.roots)
+    core = "" if function.primal.core is None else f" {function.primal.core.replace(':', '_')}"
+    return f" of {function.primal.name}({roots}){core}"
 
 
 def _brackets(attributes: dict[str, Attribute]) -> str:

@@ -103,7 +103,8 @@ class _Reader(ApplyReader):
         self.expect("(")
         roots: list[int] = []
         self.listed(")", lambda: roots.append(self.let_number()))
-        return Primal(name, tuple(roots))
+        core = self.word().replace("_", ":", 1) if self.token.kind == "name" else None
+        return Primal(name, tuple(roots), core)
 
     # Lets
 

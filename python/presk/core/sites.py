@@ -1,7 +1,8 @@
 """Sites: where a realization or plan may decide something, which is the root of each group that runs.
 
 A site is written `<function>/%<let>`, or `<function>/<name>` where one site of the function has that name. A function's
-name without groups and `@` (`core.names.bare`) means every instantiation. Called by realizations, plans and reports.
+name without groups and `@` (`core.names.bare`) means every instantiation. The forward half of a derivative has the
+sites of the function it is the half of, and a function's name means both. Called by realizations, plans and reports.
 """
 
 from __future__ import annotations
@@ -11,23 +12,37 @@ from dataclasses import dataclass
 
 from presk.core.groups import Groups, partition
 from presk.core.names import bare
-from presk.core.nodes import Let, Program
+from presk.core.nodes import Function, Let, Program
 from presk.core.printer import bodies
 from presk.text.diagnostics import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """The root of a group: its function, its let's number and, where the source gives one, its name."""
+    """The root of a group: its function, its let's number and, where the source gives one, its name.
+
+    `known_as` is the function whose name the site has, where that isn't its own: in a forward half.
+    """
 
     function: str
     number: int
     name: str | None
+    known_as: str | None = None
+
+    @property
+    def named(self) -> str:
+        """The function whose name the site has."""
+        return self.known_as or self.function
 
     @property
     def key(self) -> str:
         """`loss/%17`."""
-        return f"{self.function}/%{self.number}"
+        return f"{self.named}/%{self.number}"
+
+
+def known_as(function: Function) -> str:
+    """The name that a function's sites have."""
+    return function.name if function.primal is None else function.primal.name
 
 
 class NoSite(Exception):
@@ -44,13 +59,13 @@ def sites(program: Program) -> tuple[Site, ...]:
     found: list[Site] = []
     for function in program.functions:
         lets = {let.number: let for body in bodies(function.body) for let in body.lets}
-        found += _sites_of(partition(function), lets)
+        found += _sites_of(function, partition(function), lets)
     return tuple(found)
 
 
-def _sites_of(groups: Groups, lets: dict[int, Let]) -> list[Site]:
+def _sites_of(function: Function, groups: Groups, lets: dict[int, Let]) -> list[Site]:
     roots = sorted(group.root for group in groups.groups if group.kind != "view")
-    return [Site(groups.function, root, lets[root].name) for root in roots]
+    return [Site(function.name, root, lets[root].name, known_as(function)) for root in roots]
 
 
 def find_sites(known: Sequence[Site], key: str) -> tuple[Site, ...]:
@@ -58,7 +73,7 @@ def find_sites(known: Sequence[Site], key: str) -> tuple[Site, ...]:
     function, slash, let = key.rpartition("/")
     if not slash or not function or not let:
         raise NoSite(f"`{key}` is no site", "a site is written `<function>/%<let>`, such as `scores/%2`")
-    names = dict.fromkeys(site.function for site in known)
+    names = dict.fromkeys(name for site in known for name in (site.named, site.function))
     exact = [name for name in names if name == function]
     wanted = exact or [name for name in names if bare(name) == function]
     if not wanted:
@@ -66,8 +81,9 @@ def find_sites(known: Sequence[Site], key: str) -> tuple[Site, ...]:
         raise NoSite(f"no function `{function}` with sites is called here", hint)
     if exact and bare(function) == function:
         wanted = [name for name in names if bare(name) == function]
+    functions = dict.fromkeys(site.function for site in known if site.function in wanted or site.named in wanted)
     found: list[Site] = []
-    for name in wanted:
+    for name in functions:
         found += _in_function([site for site in known if site.function == name], name, let)
     return tuple(found)
 

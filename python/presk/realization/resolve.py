@@ -23,7 +23,9 @@ from presk.realization.parameters import Leaf, leaves_of
 from presk.text.cursor import shown
 from presk.text.diagnostics import PreskError, did_you_mean, fail
 
-SUMMED = frozenset("dot matmul ein sum mean total softmax log_softmax logsumexp cross_entropy".split())
+SUMMED = frozenset(
+    "dot matmul ein dot_vjp_l dot_vjp_r sum mean total softmax log_softmax logsumexp cross_entropy".split()
+)
 """Primitives whose sums have an order to be chosen; a scatter's, cumsum's and product's is fixed."""
 
 Place = tuple[str, int]
@@ -62,8 +64,8 @@ class Resolved:
 
 def resolve(realization: Realization, plan: Plan, program: Program) -> Resolved:
     """The choices for an entry's simplified Core. Raises PreskError E7002, naming the key and the condition."""
-    _require_written_for(realization, program, "the realization")
-    _require_written_for(plan, program, "the plan")
+    for_primal = _require_written_for(realization, program, "the realization")
+    plan_for_primal = _require_written_for(plan, program, "the plan")
     if plan.realization is not None and plan.realization != realization.name:
         made = f"the plan was made for the realization `{shown(plan.realization)}`"
         raise _refused(10, f"{made}, and this one is `{realization.name}`", "a plan's kernels depend on their types")
@@ -72,9 +74,9 @@ def resolve(realization: Realization, plan: Plan, program: Program) -> Resolved:
     others = SiteNumbers(realization.default, all_partials, None)
     is_said = realization.storage or realization.accum or plan.layout or (order and "kind" not in order)
     known = sites(program) if is_said else ()
-    storage = _by_site(known, realization.storage, "storage")
-    accumulate = _by_site(known, realization.accum, "accum")
-    orders = {} if "kind" in order else _by_site(known, order, "order")
+    storage = _by_site(known, realization.storage, "storage", for_primal)
+    accumulate = _by_site(known, realization.accum, "accum", for_primal)
+    orders = {} if "kind" in order else _by_site(known, order, "order", for_primal)
     _require_sums(program, orders)
     said = {
         place: SiteNumbers(
@@ -84,7 +86,7 @@ def resolve(realization: Realization, plan: Plan, program: Program) -> Resolved:
         )
         for place in (*storage, *accumulate, *orders)
     }
-    layouts = _by_site(known, plan.layout, "layout")
+    layouts = _by_site(known, plan.layout, "layout", plan_for_primal)
     return Resolved(said, layouts, _parameters(realization, program), others)
 
 
@@ -103,23 +105,36 @@ def _refused(condition: int, sentence: str, hint: str | None = None) -> PreskErr
     return fail("E7002", f"{sentence} (condition {condition})", hint=hint)
 
 
-def _require_written_for(made: Realization | Plan, program: Program, what: str) -> None:
-    """Condition 10: the entry and the Core it states are these."""
+def _require_written_for(made: Realization | Plan, program: Program, what: str) -> bool:
+    """Condition 10: the entry and the Core it states are these, or of a function whose derivative is taken here.
+
+    Gives whether it is the latter: then it may speak of sites that the derivative doesn't need.
+    """
     name = program.entry.name
-    if made.entry is not None and "".join(made.entry.split()) != "".join(name.split()):
-        raise _refused(10, f"{what} was written for the entry `{shown(made.entry)}`, and this is `{name}`")
-    if made.core is not None and made.core != core_hash(program):
+    primals = [each.primal for each in program.functions if each.primal is not None and each.primal.core is not None]
+    of = {"".join(each.name.split()): each.core for each in primals}
+    entry = None if made.entry is None else "".join(made.entry.split())
+    for_primal = entry in of if entry is not None else made.core in of.values() and made.core is not None
+    if entry is not None and not for_primal and entry != "".join(name.split()):
+        raise _refused(10, f"{what} was written for the entry `{shown(made.entry or '')}`, and this is `{name}`")
+    if made.core is not None and made.core not in of.values() and made.core != core_hash(program):
         hint = "the program or its sizes have changed since: choose again, or remove `core` to vouch for its sites"
         raise _refused(10, f"{what} was written for another Core of `{name}`", hint)
+    return for_primal
 
 
-def _by_site(known: tuple[Site, ...], stated: Mapping[str, Said], what: str) -> dict[Place, Said]:
-    """What is stated of each site, keys of one instantiation before those of all."""
+def _by_site(known: tuple[Site, ...], stated: Mapping[str, Said], what: str, for_primal: bool) -> dict[Place, Said]:
+    """What is stated of each site, keys of one instantiation before those of all.
+
+    `for_primal`: the file was written for a function whose derivative is taken; what isn't computed then is left out.
+    """
     found: dict[Place, tuple[bool, str, Said]] = {}
     for key, value in stated.items():
         try:
             meant = find_sites(known, key)
         except NoSite as error:
+            if for_primal:
+                continue
             raise _refused(1, f"`{what}`: {error.message}", error.hint) from None
         function = key.rpartition("/")[0]
         is_one = bare(function) != function

@@ -8,6 +8,7 @@ the cotangents to the arguments' cotangents. docs/derivatives.md states what hol
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from presk.core.groups import partition
 from presk.core.nodes import (
@@ -23,7 +24,9 @@ from presk.core.nodes import (
     Ref,
     SetField,
 )
+from presk.core.nodes import Primal as PrimalOf
 from presk.core.printer import bodies
+from presk.core.sites import known_as
 from presk.core.typing import operand_type
 from presk.core.vjp.activity import Activity, Leaf, Path
 from presk.core.vjp.adjoint import Adjoint
@@ -81,10 +84,11 @@ class Deriver:
 
     # Operators
 
-    def operator(self, kind: str, name: str, wrt: tuple[int, ...], single: bool) -> str:
+    def operator(self, kind: str, name: str, wrt: tuple[int, ...], single: bool, core: str | None = None) -> str:
         """The name of the function that `grad`, `value_and_grad` or `vjp` of a function is.
 
-        `wrt` are numbers of its parameters, all of whose leaves are real. A vjp takes the cotangent last.
+        `wrt` are numbers of its parameters, all of whose leaves are real. A vjp takes the cotangent last. `core` is the
+        hash of the function's Core, by which files written for it are known.
         """
         function = self.functions[name]
         active = frozenset((at, path) for at in wrt for path, _ in leaves(function.parameters[at].type))
@@ -96,7 +100,8 @@ class Deriver:
         derived = self.derive(name, active, seeds)
         chosen = "" if wrt == (0,) and single else f"[{', '.join(map(str, wrt))}]"
         made = _Operator(self, function, derived).function(kind, wrt, single)
-        return self._add(made, suffixed(name, f"{kind}{chosen}"))
+        of = known_as(function)
+        return self._add(replace(made, primal=PrimalOf(of, (), core)), suffixed(name, f"{kind}{chosen}"))
 
     # Functions that are called
 
@@ -155,7 +160,7 @@ class Deriver:
         """Takes a new function in under a name that is free."""
         while name in self.taken or name in self.functions:
             name += "'"
-        made = Function(name, function.parameters, function.result, function.body, function.primal)
+        made = replace(function, name=name)
         self.functions[name] = made
         self.made.append(made)
         return name

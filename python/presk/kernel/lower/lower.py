@@ -11,6 +11,7 @@ from threading import Lock
 
 from presk.core.groups import Group
 from presk.core.nodes import Body, Function, Loop, MapTrees, Ref
+from presk.core.sites import known_as
 from presk.kernel.lower import auto
 from presk.kernel.lower.table import RULES
 from presk.kernel.lower.task import Task
@@ -49,7 +50,7 @@ def lower(
         return Lowered((), ())
     lets = {let.number: let for let in body.lets}
     after, after_choice = following or (None, None)
-    task = Task(function.name, lets, types_of(function), group, elements, choice, layout, after, after_choice)
+    task = Task(known_as(function), lets, types_of(function), group, elements, choice, layout, after, after_choice)
     primitive = task.apply(task.root).primitive
     rule = RULES.get(primitive)
     if rule is None:

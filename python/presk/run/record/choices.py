@@ -7,6 +7,7 @@ Called by whoever records a schedule.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from presk.core.nodes import Let, Program
@@ -29,16 +30,18 @@ INTEGERS: Mapping[str, ElementKind] = {"int8": "int8", "int4": "int4"}
 def choices(realization: Realization, plan: Plan, program: Program, machine: Machine | None = None) -> Choices:
     """What a realization and a plan say of an entry's simplified Core. `machine` is what the plan `auto` looks at.
 
-    Raises PreskError E7002 where they name what the entry hasn't, or were written for another one.
+    What an adjoint computes again and can't in the nests that read it is stored in the arithmetic type. Raises
+    PreskError E7002 where they name what the entry hasn't, or were written for another one.
     """
     resolved = resolve(realization, plan, program)
     sites = {place: _site(said, realization.fma) for place, said in resolved.sites.items()}
     layouts = {place: _layout(said) for place, said in resolved.layouts.items()}
     elements = {path: _resting(said) for path, said in resolved.parameters.items()}
     other_sites, other_layouts = _site(resolved.others, realization.fma), Layout()
+    again = replace(other_sites, storage=ARITHMETIC[other_sites.storage])
 
     def site(function: str, let: Let) -> SiteChoice:
-        return sites.get((function, let.number), other_sites)
+        return sites.get((function, let.number), again if let.again else other_sites)
 
     def nest(function: str, let: Let) -> Layout:
         return layouts.get((function, let.number), other_layouts)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from presk.core.groups import Group
 from presk.core.nodes import Apply, Body, Let
+from presk.core.sites import known_as
 from presk.kernel.lower.contraction import LABELS
 from presk.kernel.lower.epilogue import following_add
 from presk.kernel.lower.lower import types_of
@@ -54,7 +55,7 @@ def joins_of(recorder: Recorder, frame: Frame, body: Body, groups: Sequence[Grou
         if recorder.choices.machine is not None and not _is_alike(recorder, frame, let, add):
             continue
         if recorder.choices.layout(frame.function.name, add) != Layout():
-            site, own = (f"{frame.function.name}/%{each.number}" for each in (let, add))
+            site, own = (f"{known_as(frame.function)}/%{each.number}" for each in (let, add))
             sentence = f"it joins the store of `{site}` as the plan says, and has no nest of its own"
             raise refusal(own, 2, sentence, "lay out one of the two")
         found[let.number] = Join(let, group, add, following)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from presk.core.groups import Group
 from presk.core.nodes import Apply, Body, Function, Let, Literal, Ref
+from presk.core.sites import known_as
 from presk.exact.constants import round_constant
 from presk.kernel.lower.lower import lower
 from presk.kernel.lowered import Buffered, Launch, Lowered, SiteChoice, Temporary
@@ -62,7 +63,7 @@ def launch_group(
     elements = {ref: _element(handle, choice) for ref, handle in found.items()}
     layout = recorder.choices.layout(frame.function.name, let)
     key = (function.name, id(body), group.root, tuple(sorted(elements.items(), key=repr)), choice, layout, type_)
-    site = f"{frame.function.name}/%{let.number}"
+    site = f"{known_as(frame.function)}/%{let.number}"
 
     def made() -> Lowered:
         return lower(function, body, group, elements, choice, layout, machine=recorder.choices.machine)
