@@ -57,6 +57,18 @@ def test_what_cannot_apply_is_a_usage_error(presk: Run, program: Path, options: 
     assert presk("bench", program, *ENTRY, *options).code == 2
 
 
+def test_a_step_of_a_train_block(presk: Run, examples: Path) -> None:
+    given = ("bench", examples / "regression" / "regression.psk", "--train", "regression", "--repeat", "1")
+    answer = presk(*given, "--native-only", "--realize", "f32")
+    assert answer.out.splitlines()[1].startswith("native f32  ")
+    rows = json.loads(presk(*given, "--json", "--realize", "f32").out)
+    assert rows["entry"] == "regression.step"
+    assert [row["name"] for row in rows["rows"]] == ["interp 64 bits", "kernel f32", "native f32", "native f32 +lanes"]
+    assert all(row["median"] > 0 for row in rows["rows"])
+    assert "E8084" in presk(*given[:2], "--train", "other").err
+    assert presk(*given, "--entry", "loss").code == 2
+
+
 @pytest.mark.parametrize("option", ["--plan-only", "--calibrate"])
 def test_predictions_are_refused_with_a_code(presk: Run, program: Path, option: str) -> None:
     answer = presk("bench", program, *ENTRY, option)

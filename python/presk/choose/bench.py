@@ -133,9 +133,14 @@ def measure(
         try:
             found.append(_measure(case, call, repeat))
         except PreskError as error:
-            found.append(Row(case.name, None, note=f"{error.diagnostics[0].code}: {error.diagnostics[0].message}"))
+            found.append(refused(case, error))
         tell(at + 1, len(rows))
     return ratios(found)
+
+
+def refused(case: Case, error: PreskError) -> Row:
+    """The row of what a backend or a realization refuses."""
+    return Row(case.name, None, note=f"{error.diagnostics[0].code}: {error.diagnostics[0].message}")
 
 
 def ratios(rows: Sequence[Row]) -> list[Row]:
@@ -167,7 +172,7 @@ def against(name: str, realization: Realization, call: Call, repeat: int) -> Row
         return Row(row, None, note=error.diagnostics[0].message)
     values = libraries.arguments(library, rounded(realization, call.entry.program, call.values))
     prepared = perf_counter()
-    return _time(f"{row} ({library.version})", lambda: library.wait(function(*values)), repeat, prepared - began)
+    return timed(f"{row} ({library.version})", lambda: library.wait(function(*values)), repeat, prepared - began)
 
 
 def host_profile(case: Case, call: Call, repeat: int) -> HostProfile:
@@ -219,10 +224,11 @@ def _stored(realization: Realization, program: Program, values: Sequence[Any]) -
 def _measure(case: Case, call: Call, repeat: int) -> Row:
     began = perf_counter()
     executable, rest = prepared(case, call)
-    return _time(case.name, lambda: executable(*rest, **_draws(call)), repeat, perf_counter() - began)
+    return timed(case.name, lambda: executable(*rest, **_draws(call)), repeat, perf_counter() - began)
 
 
-def _time(name: str, run: Callable[[], object], repeat: int, prepare: float) -> Row:
+def timed(name: str, run: Callable[[], object], repeat: int, prepare: float) -> Row:
+    """The row of something that runs again and again; `prepare` are the seconds it took before."""
     began = perf_counter()
     run()
     first = perf_counter() - began

@@ -12,6 +12,9 @@ use pyo3::types::{IntoPyDict, PyTuple};
 use crate::buffers::{Bytes, is_writeable};
 use crate::schedule::raise;
 
+/// Bytes of a leaf from which it is converted without the GIL: releasing it takes as long as some hundred elements.
+const DETACHED_FROM: usize = 1 << 14;
+
 /// NumPy's functions and types that arrays are made with.
 pub struct Numpy {
     zeros: Py<PyAny>,
@@ -75,13 +78,17 @@ impl Numpy {
         if let Some((from, to)) = source {
             let source = if is_plain { array.clone() } else { self.copy(array)? };
             let target = self.zeros(py, leaf)?;
-            py.detach({
-                let (source, target) = (Bytes::of(&source), Bytes::of(&target));
-                move || {
-                    let _mode = FloatMode::standard();
-                    convert(from, source.read(), to, target.write());
-                }
-            });
+            let bytes = (Bytes::of(&source), Bytes::of(&target));
+            let rounded = move || {
+                let (source, target) = bytes;
+                let _mode = FloatMode::standard();
+                convert(from, source.read(), to, target.write());
+            };
+            if leaf.bytes < DETACHED_FROM {
+                rounded();
+            } else {
+                py.detach(rounded);
+            }
             return Ok(target);
         }
         let in_place = is_plain && !is_index && (!leaf.donated || is_writeable(array));

@@ -12,7 +12,7 @@ use std::any::Any;
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
@@ -29,6 +29,15 @@ const SPIN: Duration = Duration::from_millis(2);
 
 /// The same where the process's workers outnumber its cores and whoever spins keeps another from working.
 const SPIN_CROWDED: Duration = Duration::from_micros(5);
+
+/// How long a call waits for its workers before it lets others run: longer than pieces of one launch differ.
+const PATIENCE: Duration = Duration::from_millis(1);
+
+/// How many times as long as its own piece a call waits for pieces of equal work that are really being worked on.
+const STARVED: u32 = 3;
+
+/// Milliseconds without splits after a worker was kept from its core.
+const REST: u64 = 20;
 
 /// Looks at the flag between two looks at the clock.
 const LOOKS: u32 = 64;
@@ -48,6 +57,8 @@ pub struct Pool {
     /// Pieces of the current launch that workers have not finished.
     remaining: Remaining,
     fault: Mutex<Option<Error>>,
+    /// Until when, in milliseconds of [`milliseconds`], workers are taken to be kept from their cores; 0 for no time.
+    starved_until: AtomicU64,
     next: AtomicPtr<Pool>,
 }
 
@@ -117,6 +128,7 @@ impl Pool {
             job: JobCell(UnsafeCell::new(None)),
             remaining: Remaining(AtomicUsize::new(0)),
             fault: Mutex::new(None),
+            starved_until: AtomicU64::new(0),
             next: AtomicPtr::new(ptr::null_mut()),
         }
     }
@@ -183,6 +195,14 @@ impl Lease {
         self.threads
     }
 
+    /// Whether other processes were just seen to keep the workers from their cores: whoever can then runs unsplit, to the
+    /// same bits, rather than wait for a worker that waits for a core.
+    #[must_use]
+    pub fn is_starved(&self) -> bool {
+        let until = self.pool.starved_until.load(Ordering::Relaxed);
+        until != 0 && milliseconds() < until
+    }
+
     /// Runs pieces 0 … `pieces` − 1, at most [`Self::threads`] of them, each on a thread of its own.
     ///
     /// # Errors
@@ -199,8 +219,13 @@ impl Lease {
         for worker in &pool.workers[..pieces - 1] {
             worker.post();
         }
+        let begun = Instant::now();
         pool.run_piece(piece, 0);
+        let own = begun.elapsed();
         pool.wait();
+        if begun.elapsed() > own + PATIENCE.max(own * STARVED) {
+            pool.starved_until.store(milliseconds() + REST, Ordering::Relaxed);
+        }
         match pool.fault.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some(error) => Err(error),
             None => Ok(()),
@@ -215,15 +240,17 @@ impl Drop for Lease {
 }
 
 impl Pool {
-    /// Waits for the workers' pieces. Where threads are many and cores few, whoever waits lets others run.
+    /// Waits for the workers' pieces. Who has waited for long lets others run: the worker may be waiting for this very
+    /// core, which other processes can fill however few workers this one has.
     fn wait(&self) {
         let mut looks = 0u32;
+        let mut begun = None;
         while self.remaining.0.load(Ordering::Acquire) != 0 {
-            looks = looks.saturating_add(1);
-            if looks > 100 * LOOKS && CROWDED.load(Ordering::Relaxed) {
-                thread::yield_now();
-            } else {
+            looks = looks.wrapping_add(1);
+            if looks % (100 * LOOKS) != 0 {
                 std::hint::spin_loop();
+            } else if CROWDED.load(Ordering::Relaxed) || begun.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                thread::yield_now();
             }
         }
     }
@@ -292,6 +319,12 @@ fn workers_of(process: u32) -> usize {
     let started = listed().filter(|pool| pool.process == process && !pool.taken.load(Ordering::Relaxed));
     let count = |pool: &Pool| pool.started.get().copied().unwrap_or(0);
     own.map(|pool| pool.workers.len()).sum::<usize>() + started.map(count).sum::<usize>()
+}
+
+/// Milliseconds since the first call of this function.
+fn milliseconds() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    u64::try_from(START.get_or_init(Instant::now).elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Cores this process may run on: its affinity and its container's quota count.
@@ -381,6 +414,21 @@ mod tests {
         drop(leased(6));
         assert!(Pool::of(1).lease().is_none(), "one thread has nobody to share with");
         assert!(ptr::eq(Pool::of(6), Pool::of(6)));
+    }
+
+    #[test]
+    fn a_call_that_waits_for_long_notes_that_workers_are_starved() {
+        let mut lease = leased(9);
+        assert!(!lease.is_starved());
+        lease.run(2, &|_| Ok(())).unwrap();
+        let late = |piece| {
+            thread::sleep(PATIENCE * 5 * u32::try_from(piece).unwrap());
+            Ok(())
+        };
+        lease.run(2, &late).unwrap();
+        assert!(lease.is_starved());
+        thread::sleep(Duration::from_millis(REST + 1));
+        assert!(!lease.is_starved());
     }
 
     #[test]

@@ -60,6 +60,7 @@ def _names(_ctx: click.Context, _parameter: click.Parameter, given: str | None) 
 @click.option(
     "--against", metavar="NAMES", callback=_names, help="The same entry in numpy, torch, jax, where installed."
 )
+@click.option("--train", "block", metavar="NAME", help="A step of this train block in place of an entry.")
 @click.option("--plan-only", is_flag=True, help="Predicted times of layouts, nothing run; not in this version.")
 @click.option("--calibrate", is_flag=True, help="Measure what predictions are made of; not in this version.")
 @DIMS
@@ -77,6 +78,7 @@ def command(
     native_only: bool,
     host_profile: bool,
     against: tuple[str, ...],
+    block: str | None,
     plan_only: bool,
     calibrate: bool,
     dims: dict[str, int],
@@ -103,6 +105,14 @@ def command(
     from presk.choose import bench
 
     realizations = _realizations(realize)
+    if block is not None:
+        given = {"--entry": entry, "--input": inputs, "--weights": weights, "--dim": dims, "--against": against}
+        given |= {"--host-profile": host_profile, "--training": training}
+        _refuse_beside_train([name for name, value in given.items() if value])
+        wanted = (backend,) if backend else ()
+        rows = bench.cases(realizations, wanted, native_only=native_only, bits=execution["bits"])
+        _time_steps(file, block, consts, list(rows), execution, repeat, quiet, as_json)
+        return
     compiled, call = _call(file, entry, inputs, weights, dims, consts, training, quiet, realizations[0], execution)
     rows = bench.cases(
         realizations,
@@ -129,6 +139,46 @@ def _refuse_predictions(option: str) -> NoReturn:
 
     hint = "without the option bench measures; `presk dump --plan auto` shows the layouts that a fixed rule chooses"
     raise fail("E9003", f"{option} is of a model that predicts times, which this version doesn't have", hint=hint)
+
+
+def _refuse_beside_train(options: list[str]) -> None:
+    if options:
+        raise click.UsageError(f"{', '.join(options)}: a train block says itself what its step is and reads")
+
+
+def _time_steps(
+    file: str,
+    block: str,
+    consts: dict[str, str],
+    cases: list[Case],
+    execution: dict[str, Any],
+    repeat: int,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """The table of a train block's step."""
+    from presk.api.program import load
+    from presk.cli.commands.train import sole_block
+    from presk.cli.progress import counting
+    from presk.realization.model import read_plan
+    from presk.train.timing import measure
+
+    program = load(file, consts)
+    name = sole_block(program, block)
+    with counting("timing", quiet) as tell:
+        table = measure(
+            program.checked,
+            program.checked.trains[name],
+            cases,
+            plan=read_plan(execution["plan"]),
+            threads=execution["threads"],
+            repeat=repeat,
+            tell=tell,
+        )
+    if as_json:
+        _print_rows(f"{name}.step", execution["threads"], table)
+    else:
+        _print_table(table)
 
 
 def _realizations(realize: str | None) -> list[Realization]:
@@ -230,17 +280,24 @@ def _print_profile(profile: HostProfile) -> None:
 def _print_json(compiled: Compiled, call: Call, rows: list[Row], profile: HostProfile | None) -> None:
     from dataclasses import asdict
 
+    more = {} if profile is None else {"host_profile": asdict(profile)}
+    _print_rows(compiled.entry.name, call.threads, rows, **more)
+
+
+def _print_rows(entry: str, threads: int | None, rows: list[Row], **more: Any) -> None:
+    from dataclasses import asdict
+
     from presk.cli.output import print_json
     from presk.run import machine
 
     found: dict[str, Any] = {
-        "entry": compiled.entry.name,
+        "entry": entry,
         "processor": machine.processor(),
-        "threads": call.threads or machine.threads(),
+        "threads": threads or machine.threads(),
         "unit": "s",
         "rows": [asdict(row) for row in rows],
     }
-    print_json(found if profile is None else found | {"host_profile": asdict(profile)})
+    print_json(found | more)
 
 
 def _time(seconds: float | None) -> str:

@@ -101,7 +101,7 @@ def command(
     wanted: dict[str, Any] = {"epochs": epochs, "seed": running["seed"], "realize": running["realize"], "set": changes}
     before = read_config(Path(out)) if resume and out is not None else {}
     program = load(file, {**_record(before, "consts"), **consts})
-    name = _sole_block(program, block or before.get("train"))
+    name = sole_block(program, block or before.get("train"))
     folder = Path(out) if out is not None else Path(RUNS) / name
     if resume:
         wanted = _as_before(before or read_config(folder), wanted)
@@ -152,7 +152,7 @@ def _as_before(config: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]
     }
 
 
-def _sole_block(program: Program, block: str | None) -> str:
+def sole_block(program: Program, block: str | None) -> str:
     """The block named, or the program's sole one. E8084 otherwise."""
     from presk.text.diagnostics import did_you_mean, fail
 

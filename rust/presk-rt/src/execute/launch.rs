@@ -48,7 +48,7 @@ impl Launcher {
         Ok(Self { pointers: Vec::with_capacity(buffers), scratch, scratch_bytes })
     }
 
-    /// Runs a step's code, divided where the step says so, the code can, and this call has the pool.
+    /// Runs a step's code, divided where the step says so, the code can, and this call has the pool with workers that work.
     pub fn launch(
         &mut self,
         step: &LaunchStep,
@@ -63,6 +63,7 @@ impl Launcher {
         self.pointers.extend(step.spots.iter().map(|spot| memory.address(spot)));
         if let (Some((extent, workers)), Some(pool)) = (step.divided, pool)
             && code.divides()
+            && !pool.is_starved()
         {
             let most = pool.threads().min(usize::try_from(extent).unwrap_or(usize::MAX));
             let pieces = workers.unwrap_or(most).min(most);
