@@ -26,6 +26,7 @@ FIGURES = {
     ("example", "norms: LayerNorm{8}.apply"): {"f64": 1.2e-15, "f32": 2.4e-7, "bf16": 3.2e-2},
     ("example", "norms: RMSNorm{8}.apply"): {"f64": 2.2e-16, "f32": 8.2e-8, "bf16": 6.1e-3},
     ("example", "minigpt: loss"): {"f64": 2.1e-16, "f32": 1.1e-7, "bf16": 6.3e-4},
+    ("gradient", "01_linear: grad(mse)"): {"f64": 1.5e-14, "f32": 2.0e-6, "bf16": 1.2e-2},
     ("example", "library: adamw.step[gpt.MiniGPT]"): {"f64": 1.0e-14, "f32": 1.8e-6, "bf16": 7.6e-3},
 }
 """What another implementation of the same rules has measured, on inputs of its own."""

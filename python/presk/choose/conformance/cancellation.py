@@ -40,7 +40,7 @@ from presk.shapes.types import Tensor, TupleOf, Type, fields_of, leaves
 SUMS = {"add": "add", "sub": "add", "sum": "sum", "mean": "mean", "cumsum": "cumsum", "scatter_add": "scatter_add"}
 """Sums, and what adds their terms' magnitudes."""
 
-PRODUCTS = frozenset({"dot", "matmul", "ein"})
+PRODUCTS = frozenset({"dot", "matmul", "ein", "dot_vjp_l", "dot_vjp_r"})
 """Contractions: their terms are products of their operands' elements."""
 
 MOVES = frozenset(

@@ -9,7 +9,7 @@ another kind (GIVEN). Called by `conformance.suite`.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from presk import draw
 from presk.check.calls import session_signature
 from presk.check.entries import find_entry
 from presk.check.initial import Fill, initializers
+from presk.check.operators import COTANGENT, Operator, split_operators
 from presk.check.program import Checked, load
 from presk.core.bind import BindSession, bind
 from presk.core.nodes import Program
@@ -29,7 +30,7 @@ from presk.run import trees
 from presk.run.initial import draw_parameters
 from presk.run.synthesis import synthesize
 from presk.shapes.constants import rational
-from presk.shapes.types import ModuleOf, Tensor, Type, leaves
+from presk.shapes.types import REAL, ModuleOf, Tensor, Type, leaves
 
 F64 = NDArray[np.float64]
 
@@ -50,8 +51,9 @@ FLOAT_TYPES = ("f64", "f32", "bf16")
 class Case:
     """One entry at one set of sizes, in some realizations.
 
-    `group` is `primitive`, `example` or `drawn`: an example again, with every parameter that its initializer sets to
-    zero drawn. `given` has values for parameters in the place of those that are made up.
+    `group` is `primitive`, `example`, `gradient`: the derivative of one of these, or `drawn`: an example again, with
+    every parameter that its initializer sets to zero drawn. `given` has values for parameters in the place of those
+    that are made up.
     """
 
     group: str
@@ -66,7 +68,7 @@ class Case:
     @property
     def name(self) -> str:
         """Its name in the table: `minigpt: MiniGPT.apply`."""
-        return self.entry.removesuffix("_case") if self.group == "primitive" else f"{self.path.stem}: {self.entry}"
+        return self.entry.replace("_case", "") if self.path == PRIMITIVES else f"{self.path.stem}: {self.entry}"
 
 
 @dataclass(frozen=True)
@@ -208,19 +210,51 @@ GIVEN: Mapping[tuple[str, str], Mapping[str, float | str]] = {
 """Operands of another kind than those that are made up, by the program's and the entry's name."""
 
 
-def cases(groups: Sequence[str] = ("primitive", "example", "drawn")) -> list[Case]:
+GROUPS = ("primitive", "example", "drawn", "gradient")
+
+
+def cases(groups: Sequence[str] = GROUPS) -> list[Case]:
     """All cases of these groups, in the table's order."""
     found: list[Case] = []
     if "primitive" in groups:
-        for entry in load(PRIMITIVES).entries():
-            training = entry.name == "dropout_case"
-            found.append(Case("primitive", PRIMITIVES, entry.name, training=training, realizations=("f64", "f32")))
+        found += _primitives()
     for group in ("example", "drawn"):
         if group in groups:
-            examples = [_example(group, EXAMPLES / path, *sizes) for path, sizes in SIZES.items()]
-            found += [case for several in examples for case in several]
-            found += _example(group, LIBRARY, {}, LIBRARY_SIZES)
-    return [case for case in found if case.group != "drawn" or has_zeros(case)]
+            found += _examples(group)
+    found = [case for case in found if case.group != "drawn" or has_zeros(case)]
+    if "gradient" in groups:
+        found += [made for case in (*_primitives(), *_examples("example")) if (made := _gradient(case)) is not None]
+    return found
+
+
+def _primitives() -> list[Case]:
+    return [
+        Case("primitive", PRIMITIVES, entry.name, training=entry.name == "dropout_case", realizations=("f64", "f32"))
+        for entry in load(PRIMITIVES).entries()
+    ]
+
+
+def _examples(group: str) -> list[Case]:
+    found = [_example(group, EXAMPLES / path, *sizes) for path, sizes in SIZES.items()]
+    return [case for several in (*found, _example(group, LIBRARY, {}, LIBRARY_SIZES)) for case in several]
+
+
+def _gradient(case: Case) -> Case | None:
+    """The derivative of a case: a primitive's by all real operands, an objective's by its first real argument."""
+    program = bind(_load(case), case.entry, dims=case.dims, training=case.training)
+    real = [each.number for each in program.entry.parameters if _is_real(each.type)]
+    if not real or not _is_real(program.entry.result):
+        return None
+    if case.path == PRIMITIVES:
+        return replace(case, group="gradient", entry=Operator("vjp", tuple(real), single=False).name(case.entry))
+    if program.entry.result != REAL:
+        return None
+    return replace(case, group="gradient", entry=Operator("grad", (real[0],)).name(case.entry))
+
+
+def _is_real(of: Type) -> bool:
+    kinds = {leaf.kind for _, leaf in leaves(of)}
+    return kinds == {"real"}
 
 
 def _example(group: str, path: Path, consts: Mapping[str, int], entries: Entries) -> list[Case]:
@@ -250,7 +284,7 @@ def prepare(case: Case) -> Prepared:
         elif isinstance(parameter.type, ModuleOf):
             tree = initials.draw(parameter.type, (name,) if at else ())
             values.append(_without_zeros(tree, name) if case.group == "drawn" else tree)
-        elif case.group == "primitive":
+        elif case.path == PRIMITIVES:
             values.append(_operands(case.entry, name, parameter.type))
         else:
             values.append(synthesize(name, parameter.type, SEED))
@@ -271,7 +305,8 @@ class _Initials:
 
     def __init__(self, checked: Checked, entry: str) -> None:
         self.session = BindSession(checked, training=False)
-        session_signature(self.session, find_entry(self.session, checked, entry))  # makes its modules known
+        _, within = split_operators(entry)
+        session_signature(self.session, find_entry(self.session, checked, within))  # makes its modules known
 
     def has_zeros(self, of: ModuleOf) -> bool:
         """Whether a leaf of a module's tree begins as zeros."""
@@ -338,7 +373,8 @@ def _operands(entry: str, name: str, of: Type) -> Any:
         word = path[-1] if path else name
         if tensor.kind == "real":
             key = draw.key(SEED, STREAM, ".".join((entry, name, *path)))
-            found.append((path, DOMAINS[word](key, tensor.sizes).astype(np.float32).astype(np.float64)))
+            domain = _normal if name == COTANGENT else DOMAINS[word]
+            found.append((path, domain(key, tensor.sizes).astype(np.float32).astype(np.float64)))
         else:
             found.append((path, synthesize(".".join((entry, name, *path)), tensor, SEED)))
     return trees.grow(found)

@@ -27,6 +27,11 @@ FAR_GELU = Reason("the form 1 + erf(…), or 1 + tanh(…), cancels far below ze
 FAR_SOFTMAX = Reason("x − log Σ exp loses what is far below the row's maximum", eased=False)
 ARGUMENT = Reason("the sine's argument is as far off as its rounded speed times the time", eased=False)
 
+SUMMED = Reason("a gradient sums contributions that cancel, some to exactly 0", eased=False)
+"""A key's bias moves no softmax: its gradient is 0, whatever the sums that give it round to."""
+
+CROSSES = Reason("the slope crosses zero near −0.75", eased=False)
+
 _CANCELLING: Mapping[str, Mapping[str, str]] = {
     "example": {
         "04_minigpt: Attention.apply": "f32 bf16",
@@ -62,10 +67,24 @@ _CANCELLING: Mapping[str, Mapping[str, str]] = {
 }
 """By group and name, the realizations in which a case's last sums cancel."""
 
+_GRADIENTS: Mapping[str, str] = {
+    "04_minigpt: grad(loss)": "f64 f32",
+    "minigpt: grad(loss)": "f32",
+    "lstm: grad(loss)": "f32",
+    "bert: grad(loss)": "f64 f32 bf16",
+    "llama: grad(loss)": "f64 f32 bf16",
+    "kmeans: grad(inertia)": "bf16",
+}
+"""The same of gradients."""
+
 LISTED: Mapping[tuple[str, str], Mapping[str, Reason]] = {
     ("primitive", "gelu_far"): {"f64": FAR_GELU, "f32": FAR_GELU},
     ("primitive", "gelu_tanh_far"): {"f64": FAR_GELU, "f32": FAR_GELU},
     ("primitive", "log_softmax_far"): {"f64": FAR_SOFTMAX, "f32": FAR_SOFTMAX},
+    ("gradient", "vjp(gelu_far, wrt = (0,))"): {"f64": FAR_GELU, "f32": FAR_GELU},
+    ("gradient", "vjp(gelu_tanh, wrt = (0,))"): {"f32": CROSSES},
+    ("gradient", "vjp(softmax, wrt = (0,))"): {"f64": CANCELS, "f32": CANCELS},
+    **{("gradient", name): dict.fromkeys(kinds.split(), SUMMED) for name, kinds in _GRADIENTS.items()},
     ("example", "lstm: draw_waves"): {"bf16": ARGUMENT},
     **{
         (group, name): dict.fromkeys(kinds.split(), CANCELS)

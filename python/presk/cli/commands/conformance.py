@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from presk.choose.conformance.suite import Row
     from presk.choose.conformance.table import Change
 
-GROUPS = ("primitive", "example", "drawn")
+GROUPS = ("primitive", "example", "drawn", "gradient")
 NAME_WIDTH = 44
 
 
