@@ -78,7 +78,7 @@ def test_a_loss_falls_and_the_history_has_every_step() -> None:
     assert [each.epoch for each in run.history][:25:5] == [1, 2, 3, 4, 5]
     assert sum(run.losses[-5:]) < sum(run.losses[:5]) / 2
     assert run.path is None
-    assert repr(run).startswith("<presk.Run of 25 steps, loss ")
+    assert repr(run).startswith("<presk.Run of 100 steps, loss ")
 
 
 def test_frozen_parameters_keep_their_bits() -> None:
