@@ -17,7 +17,7 @@ PYTEST := $(BIN)/python -m pytest
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/' | expand -t 20
 
-demo: setup  ## the tour: a real program, run, with exact results
+demo: setup  ## the tour: trains a small language model, shows its text, its bits and how far they are from exact
 	$(BIN)/presk demo
 
 test: lint test-rust  ## every check and every test but the slow ones: formats, lints, types, Rust, Python

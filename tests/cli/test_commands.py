@@ -12,7 +12,6 @@ from tests.cli.conftest import Answer, Run
 
 import presk as library
 from presk.cli import application
-from presk.cli.commands import demo
 from presk.run import registry, tensor_files
 
 ENTRY = ("-e", "Linear{3, 2}.apply")
@@ -54,7 +53,7 @@ def test_a_command_that_is_none_gets_a_hint(presk: Run) -> None:
     answer = presk("chek", "p.psk")
     assert answer.code == 2
     assert "did you mean `check`" in answer.err
-    assert presk("train", "p.psk").code == 2
+    assert presk("trian", "p.psk").code == 2
     assert presk("--nonsense").code == 2
 
 
@@ -332,25 +331,6 @@ def test_what_holds_no_arrays_is_refused(presk: Run, program: Path, command: tup
     Path("notes.txt").write_text("no arrays")
     refused(presk("hash", "notes.txt"), "E8003")
     refused(presk("hash", "empty"), "E8003")
-
-
-# demo
-
-
-def test_the_tour_shows_proven_logits(presk: Run) -> None:
-    answer = presk("demo", "--seed", "1")
-    assert answer.code == 0
-    assert "8,832 parameters" in answer.out
-    assert "logits are proven within" in answer.out
-    assert all(line in answer.out for line, _ in demo.NEXT)
-
-
-@pytest.mark.parametrize("line", [line for line, _ in demo.NEXT])
-def test_what_the_tour_proposes_works(presk: Run, root: Path, line: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    import shlex
-
-    monkeypatch.chdir(root)
-    assert presk(*shlex.split(line)[1:]).code == 0
 
 
 # The page

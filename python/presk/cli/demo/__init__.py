@@ -1,0 +1,1 @@
+"""The tour: what `presk demo` shows, a part a file."""

@@ -1,0 +1,291 @@
+"""The parts of the tour, in order: check, train, write, train again elsewhere, measure, and where to go from there.
+
+The model is examples/minigpt/minigpt.psk at other constants, the text another file: what the tour does, a user can do
+with the commands it names at its end.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from shlex import quote
+from statistics import median
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+from rich.markup import escape
+
+from presk.api.compiled import Compiled, compile
+from presk.api.generate import generate
+from presk.api.program import Program, load
+from presk.api.training import Run, train
+from presk.choose.measure import OutputGap
+from presk.cli.demo.screen import Screen, seconds, since
+from presk.run import machine, trees
+from presk.text.files import unwritable, write_bytes
+from presk.train.events import Event, Remark, Step
+from presk.train.folder import PLOT
+from presk.train.loop import parameter_hash
+from presk.train.tokenizers import Chars
+
+PROGRAM = "examples/minigpt/minigpt.psk"
+BLOCK = "tiny"
+ENTRY = "MiniGPT.apply"
+
+REPEATED = 20
+"""Steps that are trained again. The training stops behind them, and goes on."""
+
+SHARE = 0.95
+"""Of the text, that trains; on the rest the loss is measured."""
+
+CALLS = 5
+"""Timed calls of a machine backend; the median is shown."""
+
+REALIZATIONS = ("f64", "f32", "bf16")
+
+PROMPT = "def "
+TEMPERATURE = "0.7"
+
+NEXT = (
+    (f"presk train {PROGRAM} --steps 20 --out runs/short", "a training of your own: docs/training.md"),
+    (
+        "presk gap examples/norms/norms.psk -e 'LayerNorm{8}.apply' --dim batch=2 --realize f32",
+        "a certificate of how far a result is from exact",
+    ),
+    (f"presk dump {PROGRAM} -e MiniGPT.apply --dim batch=2 --stage kernel", "the loops that run"),
+    (f"presk check {PROGRAM} --docs", "what the program declares"),
+    ("presk check --primitives", "what the language has"),
+)
+"""Commands that work anywhere, and what they show."""
+
+SHOWN_HASH = 23
+"""Characters of a hash: `sha256:` and 64 bits."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A model's constants beside the vocabulary, and what a step reads."""
+
+    constants: dict[str, int]
+    batch: int
+
+    @property
+    def characters(self) -> int:
+        """Characters a step reads."""
+        return self.batch * self.constants["T"]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What the tour is made of. `small` is a model the kernels' interpreter trains in seconds."""
+
+    steps: int
+    seed: int = 1
+    size: Size = Size({"D": 128, "H": 4, "L": 4, "T": 64}, 12)
+    small: Size = Size({"D": 16, "H": 2, "L": 1, "T": 16}, 4)
+    written: int = 400
+    bits: int = 256
+
+    @property
+    def characters(self) -> int:
+        """Characters of a text that one pass of the training reads."""
+        return int(self.steps * self.size.characters / SHARE) + 2 * self.size.characters
+
+
+@dataclass(frozen=True)
+class Tour:
+    """One tour: `text` is what it trains on, `source` whose that is, `folder` where it writes."""
+
+    screen: Screen
+    settings: Settings
+    text: str
+    source: str
+    folder: Path
+
+    @property
+    def corpus(self) -> Path:
+        """The text's file."""
+        return self.folder / "corpus.txt"
+
+    @property
+    def run(self) -> Path:
+        """The run's folder."""
+        return self.folder / "run"
+
+    @property
+    def repeated(self) -> int:
+        """The steps that are trained again."""
+        return min(REPEATED, self.settings.steps)
+
+    def take(self) -> None:
+        """All of it."""
+        program = self.check()
+        first, run = self.train(program)
+        self.write(program)
+        self.repeat(program, first)
+        self.measure(program, run)
+        self.end()
+
+    def load(self, size: Size) -> Program:
+        """The example program at a size."""
+        path = str(files("presk") / PROGRAM)
+        return load(path, consts={"V": Chars.of(self.text).size, **size.constants})
+
+    def check(self) -> Program:
+        """The program read, and checked for every size."""
+        began = perf_counter()
+        program = self.load(self.settings.size)
+        count = len(program.entries())
+        self.screen.step("Check", f"a small GPT in PSK, {count} functions for all sizes at once, in {since(began)}")
+        sizes = ", ".join(f"{name} = {value}" for name, value in program.consts.items())
+        self.screen.aside(f"{PROGRAM} at {sizes}. It says nothing of floats, loops or threads.")
+        return program
+
+    def again(self, program: Program, size: Size, steps: int, **how: Any) -> Run:
+        """The first steps of a training, or all of them. The rate falls over as many epochs as the steps need."""
+        rows = int(len(self.text) * SHARE) // size.constants["T"]
+        epochs = -(-self.settings.steps // max(1, rows // size.batch))
+        return train(program[BLOCK], settings=self.block(size), epochs=epochs, steps=steps, **how)
+
+    def block(self, size: Size) -> dict[str, str]:
+        """What the tour sets in the train block."""
+        path = json.dumps(str(self.corpus.resolve()), ensure_ascii=False)
+        return {
+            "data": f"tokens({path}, tokenizer = chars, context = T, split = {SHARE})",
+            "batch": str(size.batch),
+            "lr": "cosine(peak = 2e-3, warmup = 20, floor = 2e-4)",
+            "eval": "100",
+            "seed": str(self.settings.seed),
+        }
+
+    def train(self, program: Program) -> tuple[str, Run]:
+        """The training, and the hash of its parameters behind the steps that are repeated later."""
+        settings, screen = self.settings, self.screen
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(self.folder, error) from error
+        write_bytes(self.corpus, self.text.encode())
+        what = f"{settings.steps} steps of {settings.size.characters} characters of {self.source}"
+        screen.step("Train", f"{what}, in f32")
+        remarks: list[str] = []
+        began = perf_counter()
+        with screen.counting("preparing", settings.steps) as tell:
+
+            def listen(event: Event) -> None:
+                if isinstance(event, Step):
+                    tell(event.step, f"loss {event.loss:.3f}")
+                elif isinstance(event, Remark):
+                    remarks.append(event.line())
+
+            how = {"out": self.run, "callbacks": [listen]}
+            first = parameter_hash(self.again(program, settings.size, self.repeated, **how).params)
+            run = self.again(program, settings.size, settings.steps, resume=True, **how)
+        for line in dict.fromkeys(remarks):
+            screen.aside(escape(line))
+        losses = run.losses
+        speed = f"{since(began)}, {seconds((perf_counter() - began) / len(losses))} a step"
+        count = sum(np.asarray(leaf).size for _, leaf in trees.leaves(run.params))
+        screen.aside(f"{count:,} parameters, {counted_threads(machine.threads())}, {speed}")
+        screen.aside(f"the loss fell from {losses[0]:.3f} to {average(losses):.3f} nats a character")
+        return first, run
+
+    def write(self, program: Program) -> None:
+        """A text."""
+        self.screen.step("Write", f"{self.settings.written} characters at temperature {TEMPERATURE}, seed 0")
+        prompt = PROMPT if set(PROMPT) <= set(self.text) else self.text[:1]
+        found = generate(program, self.run, prompt, tokens=self.settings.written, temperature=TEMPERATURE)
+        with self.screen.waiting("writing"):
+            text = found.text()
+        self.screen.text(prompt + text)
+
+    def repeat(self, program: Program, first: str) -> None:
+        """The first steps again, elsewhere."""
+        screen, settings = self.screen, self.settings
+        screen.step("Again", f"the first {self.repeated} steps: the bits of all parameters behind them, hashed")
+        table = screen.table("trained by", "parameters", "time")
+        table.add_row(f"machine code, {counted_threads(machine.threads())}", first[:SHOWN_HASH] + "…", "")
+        small = self.load(settings.small)
+        rows: list[tuple[Program, Size, str, dict[str, Any]]] = [
+            (program, settings.size, "machine code, 1 thread", {"threads": 1}),
+            (small, settings.small, "a smaller model, machine code", {}),
+            (small, settings.small, "a smaller model, kernels interpreted", {"backend": "kernel"}),
+        ]
+        hashes = [first]
+        for which, size, what, how in rows:
+            began = perf_counter()
+            with screen.waiting(what):
+                run = self.again(which, size, self.repeated, **how)
+            hashes.append(parameter_hash(run.params))
+            table.add_row(what, hashes[-1][:SHOWN_HASH] + "…", since(began))
+        screen.show(table)
+        same = hashes[0] == hashes[1] and hashes[2] == hashes[3]
+        screen.aside("equal, bit for bit" if same else "NOT EQUAL: that is a fault of presk, please report it")
+
+    def measure(self, program: Program, run: Run) -> None:
+        """How far the trained model's logits are from exact."""
+        screen, settings = self.screen, self.settings
+        screen.step("Measure", f"the trained model's logits against the exact ones: {settings.bits} bits, proven")
+        window = Chars.of(self.text).encode(self.text[: settings.size.constants["T"]])[None]
+        table = screen.table(
+            "numbers", "farthest from exact", "proven within", "compiled", "interpreted", "the same bits"
+        )
+        given = (run.params, window)
+        exact = 0.0
+        for realization in REALIZATIONS:
+            native, kernel = (
+                compile(program[ENTRY], realize=realization, backend=name) for name in ("native", "kernel")
+            )
+            began = perf_counter()
+            with screen.waiting(f"{realization} against exact"):
+                output = native.gap(*given, bits=settings.bits).outputs[0]
+            exact = perf_counter() - began
+            assert isinstance(output, OutputGap), "logits are real"
+            same = native(*given).tobytes() == kernel(*given).tobytes()
+            table.add_row(
+                realization,
+                f"{output.absolute.worst:.1e}",
+                f"{output.radius:.1e}",
+                seconds(median_time(native, given, CALLS)),
+                seconds(median_time(kernel, given, 1)),
+                "yes" if same else "NO",
+            )
+        table.add_row("reals", "0", "", "", f"{seconds(exact)}", "")
+        screen.show(table)
+
+    def end(self) -> None:
+        """What was written, and what to try next."""
+        print_line = self.screen.console.print
+        plot = "loss.png, " if (self.run / PLOT).exists() else ""
+        print_line(
+            f"\n[bold]In {self.folder}[/bold]  corpus.txt; run: {plot}metrics.jsonl, checkpoints, best.safetensors"
+        )
+        print_line("\n[bold]Next[/bold]")
+        again = f"presk generate {PROGRAM} --weights {quote(str(self.run))} --prompt 'class ' --seed 7"
+        for line, why in [(again, "another text: its seed decides it, on any machine"), *NEXT]:
+            print_line(f"  {line}\n      [dim]{why}[/dim]", soft_wrap=True)
+        print_line("  In Python: presk.load, compile, train, generate: see docs/python.md")
+
+
+def counted_threads(count: int) -> str:
+    """`1 thread`, `2 threads`."""
+    return "1 thread" if count == 1 else f"{count} threads"
+
+
+def average(losses: list[float]) -> float:
+    """The mean of the last losses: one batch's alone says little."""
+    last = losses[-REPEATED:]
+    return sum(last) / len(last)
+
+
+def median_time(compiled: Compiled, given: tuple[Any, ...], calls: int) -> float:
+    """Seconds of a call."""
+    times: list[float] = []
+    for _ in range(calls):
+        began = perf_counter()
+        compiled(*given)
+        times.append(perf_counter() - began)
+    return median(times)
