@@ -171,3 +171,15 @@ def test_a_run_s_constants_need_not_be_given_again(presk: Run, examples: Path, t
     assert "error[E6001]" in presk(*asked, run, "--const", "D=16").err
     (run / "config.json").write_text("[")
     assert "error[E8081]" in presk(*asked, run).err
+
+
+def test_quantised_weights_keep_the_tokenizer_and_write_the_same_text_everywhere(
+    presk: Run, generate: Run, weights: Path, examples: Path, tmp_path: Path
+) -> None:
+    small, realization = tmp_path / "w8.safetensors", tmp_path / "w8.json"
+    entry = ["-e", "MiniGPT.next_token", "--dim", "batch=1", "--no-gap", "--type", "int8"]
+    made = presk("quantize", examples / "minigpt/minigpt.psk", *entry, "--weights", weights, "-o", small, "-q")
+    assert made.code == 0, made.err
+    settings = ([], ["--backend", "kernel"], ["--threads", 1])
+    texts = {generate("-q", "--realize", f"@{realization}", *each, of=small).out for each in settings}
+    assert len(texts) == 1 and texts != {""}

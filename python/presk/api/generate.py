@@ -151,10 +151,15 @@ def next_token(model: Program | Entry | str) -> Entry:
 def read_weights(path: str | Path) -> tuple[Value, str | None]:
     """The parameters a run's folder or a file holds, and the tokenizer they carry, as its description.
 
-    Of a run the best weights, else the newest. E8001, E8003 and E8061 where they can't be read.
+    Of a run the best weights, else the newest. E8001, E8003 and E8081 where they can't be read.
     """
-    file = find_weights(Path(path))
-    return tensor_files.read_tree(file), tensor_files.read(file).metadata.get(tokenizers.METADATA)
+    return tensor_files.read_tree(find_weights(Path(path))), carried_notes(path).get(tokenizers.METADATA)
+
+
+def carried_notes(path: str | Path) -> dict[str, str]:
+    """What weights made of these should carry too: their tokenizer, where they have one."""
+    metadata = tensor_files.read(find_weights(Path(path))).metadata
+    return {name: text for name, text in metadata.items() if name == tokenizers.METADATA}
 
 
 def recorded_consts(path: str | Path) -> dict[str, str]:

@@ -56,6 +56,7 @@ def command(
     """
     beside = _beside(out)
     from presk.api.files import save_file
+    from presk.api.generate import carried_notes
     from presk.choose.quantize import quantize_weights
     from presk.cli.choose import choose_entry, choose_settings
     from presk.cli.inputs import read_weights
@@ -72,7 +73,7 @@ def command(
         chosen, {**execution, "realize": made.realization, "backend": compiled.settings.backend}, dims, False, quiet
     )
     gaps = () if no_gap else _gaps(realized, values, execution["seed"])
-    save_file(tree, out, of=realized)
+    save_file(tree, out, of=realized, metadata=carried_notes(weights))
     made.realization.write(beside)
     _report(made, gaps, out, beside, as_json)
 
