@@ -212,3 +212,17 @@ def test_an_interrupt_saves_and_is_130(process: Process, presk: Run, line: Path,
     last = json.loads([each for each in lines if '"norm"' in each][-1])["step"]
     assert checkpoints.steps(tmp_path / "r")[-1] == last
     assert not [each for each in os.listdir(tmp_path / "r" / "checkpoints") if each.endswith(".tmp")]  # noqa: PTH208
+
+
+def test_the_step_can_be_dumped(presk: Run, line: Path) -> None:
+    text = presk("dump", line, "--train", "line").out
+    assert text.startswith("fn train_step(m: Line, s: {m: Line, v: Line}, ")
+    core = presk("dump", line, "--train", "line", "--stage", "core").out
+    assert "fn line.train_step(" in core
+    assert "fn loss_value_and_grad(" in core
+    schedule = presk("dump", line, "--train", "line", "--stage", "schedule", "--realize", "f64").out
+    assert '"m.w" donated' in schedule
+    assert "kernel" in presk("dump", line, "--train", "line", "--stage", "kernel").out
+    refused(presk("dump", line, "--train", "lime", "--stage", "core"), "E8084")
+    assert presk("dump", line, "--train", "line", "--stage", "ast").code == 2
+    assert presk("dump", line, "--train", "line", "--stage", "core", "--dim", "n=3").code == 2

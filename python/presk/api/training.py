@@ -14,6 +14,7 @@ from presk.api.arrays import incoming
 from presk.api.compiled import workers
 from presk.api.program import Entry
 from presk.api.signature import whole_number
+from presk.core.nodes import Program
 from presk.realization.model import Plan, Realization, read_plan, read_realization
 from presk.run import registry
 from presk.shapes import constants
@@ -116,6 +117,14 @@ def train(
     if outcome.interrupted:
         raise KeyboardInterrupt
     return Run(outcome.parameters, outcome.history, None if out is None else Path(out))
+
+
+def step_core(block: Entry) -> Program:
+    """The simplified Core of a block's step at its batch and its data's sizes: what `presk dump --train` shows."""
+    checked = block.program.checked
+    how = How(registry.make(registry.fastest()), Realization(), Realization().name, steps=1)
+    training = prepare(checked, checked.trains[block.name], how)
+    return training.core(training.batches.size)
 
 
 def _positive(name: str, given: object) -> int:

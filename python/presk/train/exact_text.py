@@ -47,8 +47,7 @@ def from_text(tree: object) -> Any:
         if not mark:
             found.append((path, leaf))
             continue
-        sizes = tuple(int(each) for each in shape.split(",") if each.isdecimal())
-        found.append(((*path[:-1], name), _read(leaf.tobytes().decode("ascii", "replace"), sizes)))
+        found.append(((*path[:-1], name), _read(leaf.tobytes().decode("ascii", "replace"), shape)))
     return trees.grow(found)
 
 
@@ -57,9 +56,10 @@ def _number_text(number: arb) -> str:
     return f"{int(mantissa):x} {int(exponent)}"
 
 
-def _read(text: str, shape: tuple[int, ...]) -> ExactArray:
+def _read(text: str, sizes: str) -> ExactArray:
     numbers: list[arb] = []
     try:
+        shape = tuple(int(each) for each in sizes.split(",")) if sizes else ()
         for line in text.split("\n") if text else ():
             mantissa, exponent = line.split(" ")
             numbers.append(arb((int(mantissa, 16), int(exponent))))

@@ -15,6 +15,7 @@ from typing import Any
 from presk.check.program import Checked
 from presk.check.recipes import Recipe
 from presk.check.training import TrainBlock
+from presk.core.nodes import Program
 from presk.realization.model import Plan, Realization
 from presk.run import trees
 from presk.run.backend import Backend, Entry, Executable
@@ -64,10 +65,13 @@ class Training:
     def step(self, size: int) -> Executable:
         """The step on a batch of so many rows, compiled once."""
         if size not in self._steps:
-            batch = settle(self.task.batch, self._sample, size)
-            entry = Entry(f"{self.task.block.name}.step", bind_step(self.task, batch))
+            entry = Entry(f"{self.task.block.name}.step", self.core(size))
             self._steps[size] = self._prepare(entry, training=True, donate=DONATED)
         return self._steps[size]
+
+    def core(self, size: int) -> Program:
+        """The step on a batch of so many rows, as simplified Core."""
+        return bind_step(self.task, settle(self.task.batch, self._sample, size))
 
     def objective(self, size: int) -> Executable:
         """The objective on a batch of so many rows, compiled once."""

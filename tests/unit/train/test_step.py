@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from tests.unit.train.programs import BLOCK, LINEAR, linear
 
 from presk.check.program import Checked, load, loads
-from presk.run import trees
+from presk.realization.model import Realization
+from presk.run import registry, trees
 from presk.train.batch_types import leaves, settle
+from presk.train.prepare import How, prepare
 from presk.train.step import Task, bind_objective, bind_state, frozen_paths, initial, open_task, step_text
 
 
@@ -52,7 +56,7 @@ def test_names_of_the_program_are_kept_clear_of() -> None:
 
 
 @pytest.mark.parametrize("example", ["regression", "minigpt", "classifier", "vae"])
-def test_the_batch_s_type_is_the_objective_s_at_the_model(examples, example: str) -> None:  # type: ignore[no-untyped-def]
+def test_the_batch_s_type_is_the_objective_s_at_the_model(examples: Path, example: str) -> None:
     checked = load(examples / example / f"{example}.psk")
     found = task(checked, next(iter(checked.trains)))
     sizes = {name: [axis.size.whole for axis in each.explicit] for name, each in leaves(found.batch).items()}
@@ -87,3 +91,12 @@ def test_the_state_and_the_objective_are_bound() -> None:
 def test_frozen_paths_are_those_a_pattern_fits() -> None:
     assert frozen_paths(task(linear('freeze = ["w", "b*"]\n'))) == [("w",), ("b",)]
     assert frozen_paths(task(linear())) == []
+
+
+@pytest.mark.parametrize(("example", "block"), [("regression", "regression"), ("minigpt", "tiny")])
+def test_nothing_but_what_is_measured_is_allocated(examples: Path, example: str, block: str) -> None:
+    checked = load(examples / example / f"{example}.psk")
+    how = How(registry.make("kernel"), Realization("f32"), "f32", steps=1)
+    training = prepare(checked, checked.trains[block], how)
+    outputs = training.step(training.batches.size).schedule.outputs  # type: ignore[attr-defined]
+    assert [each.path for each in outputs if each.shares is None] == ["2.loss", "2.norm"]

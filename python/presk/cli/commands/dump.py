@@ -10,6 +10,7 @@ import click
 from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, QUIET, TRAINING
 
 if TYPE_CHECKING:
+    from presk.api.program import Entry
     from presk.core.nodes import Program
 
 PLAN = "plan"
@@ -32,6 +33,7 @@ LATER = ("c",)
     type=click.Choice([*BUILT, *LATER]),
     help=f"One of {', '.join(BUILT)}.  [with --plan: plan]",
 )
+@click.option("--train", "block", metavar="NAME", help="The step of this train block, at its batch; alone, its text.")
 @click.option("--realize", metavar="R", help="f64, f32, bf16, f64+fma, f32+fma or @FILE.  [default: f32]")
 @click.option("--plan", metavar="PLAN", help="auto, default or @FILE.  [default: default]")
 @click.option("--expand", is_flag=True, help="Write statements over runs out as loops, in the stage kernel.")
@@ -43,6 +45,7 @@ def command(
     file: str,
     entry: str | None,
     stage: str | None,
+    block: str | None,
     realize: str | None,
     plan: str | None,
     expand: bool,
@@ -59,7 +62,12 @@ def command(
     Cranelift is given them. asm: their machine code under the lines of the kernels. plan: what the plan says of each
     nest; of auto, what it chose and why.
     """
+    if block is not None and (entry is not None or dims or training or stage == "ast"):
+        raise click.UsageError("a train block says itself what its step is: only stages and plans apply to it")
     if stage is None:
+        if block is not None and plan is None:
+            _dump_step_text(file, block, consts)
+            return
         if plan is None:
             raise click.UsageError("Missing option '--stage'.")
         stage = PLAN
@@ -76,12 +84,9 @@ def command(
         from presk.text.diagnostics import fail
 
         raise fail("E9003", f"no pass makes the stage `{stage}` yet", hint=f"this version has {', '.join(BUILT)}")
-    from presk.api.compiled import compile
-    from presk.cli.choose import choose_entry
-    from presk.run.registry import fastest
-
-    chosen = choose_entry(file, entry, consts, quiet)
-    program = compile(chosen, backend=fastest(), dims=dims, training=training).core()
+    program, donated = (
+        _entry(file, entry, consts, dims, training, quiet) if block is None else _step(file, block, consts)
+    )
     if stage == "core":
         from presk.core.printer import print_program
 
@@ -91,10 +96,47 @@ def command(
 
         click.echo(print_groups(program).rstrip("\n"))
     else:
-        click.echo(_realized(program, stage, realize or "f32", plan or "default", expand).rstrip("\n"))
+        shown = _realized(program, donated, stage, realize or "f32", plan or "default", expand)
+        click.echo(shown.rstrip("\n"))
 
 
-def _realized(program: Program, stage: str, realize: str, plan: str, expand: bool) -> str:
+def _entry(
+    file: str, entry: str | None, consts: dict[str, str], dims: dict[str, int], training: bool, quiet: bool
+) -> tuple[Program, tuple[int, ...]]:
+    """An entry's simplified Core; nothing is donated to it."""
+    from presk.api.compiled import compile
+    from presk.cli.choose import choose_entry
+    from presk.run.registry import fastest
+
+    chosen = choose_entry(file, entry, consts, quiet)
+    return compile(chosen, backend=fastest(), dims=dims, training=training).core(), ()
+
+
+def _step(file: str, block: str, consts: dict[str, str]) -> tuple[Program, tuple[int, ...]]:
+    """The step of a train block, and the parameters that are donated to it."""
+    from presk.api.training import step_core
+    from presk.train.step import DONATED
+
+    return step_core(_block(file, block, consts)), DONATED
+
+
+def _dump_step_text(file: str, block: str, consts: dict[str, str]) -> None:
+    from presk.train.step import open_task, step_text
+
+    found = _block(file, block, consts)
+    checked = found.program.checked
+    click.echo(step_text(open_task(checked, checked.trains[found.name])).rstrip("\n"))
+
+
+def _block(file: str, block: str, consts: dict[str, str]) -> Entry:
+    from presk.api.program import load
+    from presk.cli.commands.train import sole_block
+
+    program = load(file, consts)
+    return program[sole_block(program, block)]
+
+
+def _realized(program: Program, donated: tuple[int, ...], stage: str, realize: str, plan: str, expand: bool) -> str:
     """The schedule of an entry's simplified Core, or its kernels, or the code made of them."""
     from presk.kernel.dump import print_dump
     from presk.kernel.lowered import Chosen
@@ -108,7 +150,7 @@ def _realized(program: Program, stage: str, realize: str, plan: str, expand: boo
 
     machine, chosen = planned_for(), dict[str, list[Chosen]]()
     read = read_plan(plan)
-    schedule = record(program, choices(read_realization(realize), read, program, machine), chosen=chosen)
+    schedule = record(program, choices(read_realization(realize), read, program, machine), donated, chosen=chosen)
     if stage == "schedule":
         return print_schedule(schedule)
     if stage in ("clif", "asm"):
