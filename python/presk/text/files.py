@@ -72,9 +72,9 @@ def replacing(path: str | Path) -> Generator[Path]:
     try:
         with _refusals(path):
             os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PLAIN_MODE))
+            mode = stat.S_IMODE((temporary.stat() if status is None else status).st_mode)
             yield temporary
-            if status is not None:
-                temporary.chmod(stat.S_IMODE(status.st_mode))
+            temporary.chmod(mode)  # a library may have put a file of its own in its place
             _sync(temporary)
             temporary.replace(target)
     finally:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -109,3 +111,12 @@ def test_mutated_files_are_read_or_refused(tmp_path_factory: Any, noise: bytes, 
     except PreskError as error:
         codes.add(error.code)
     assert codes <= {"E8003", "E6031"}
+
+
+def test_a_file_has_the_permissions_of_the_umask(tmp_path: Path) -> None:
+    previous = os.umask(0o027)
+    try:
+        tensor_files.write(tmp_path / "w.safetensors", TREE)
+    finally:
+        os.umask(previous)
+    assert stat.S_IMODE((tmp_path / "w.safetensors").stat().st_mode) == 0o640
