@@ -89,6 +89,16 @@ class Elaborator:
             self.fault(f"{name} has {len(buffer.axes)} axes, not {len(raw.index)}", raw)
         return Access(raw.buffer, tuple(self.expression(each, "integer") for each in raw.index))
 
+    def real_load(self, raw: RawAccess) -> Access:
+        """The access of an element that is loaded as a real."""
+        access = self.access(raw)
+        buffer, name = self.buffers[raw.buffer], f"{raw.buffer.space}{raw.buffer.number}"
+        if self.element_kind(raw.buffer) != "real":
+            self.fault(f"{name} holds no reals", raw)
+        if buffer.element.kind == "f64" and self.arithmetic == "f32":
+            self.fault(f"{name} is wider than the kernel's arithmetic; convert it first", raw)
+        return access
+
     def element_kind(self, buffer: Buffer) -> Kind | None:
         """What loads of a buffer are; None of one that isn't declared."""
         declared = self.buffers.get(buffer)

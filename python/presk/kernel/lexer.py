@@ -17,7 +17,7 @@ LEXICON = Lexicon(
             | (?P<name>[A-Za-z_](?:[A-Za-z0-9_]|\.(?=[A-Za-z_]))*)
             | (?P<number>[0-9]+(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?)
             | (?P<parameter>%[0-9]+)
-            | (?P<operator><v=|<v>|->|\.\.|//|<=|>=|==|!=|[()\[\]{},:=<>+\-*/%])
+            | (?P<operator><v=|<v>|->|\.\.|//|<=|>=|==|!=|\+=|[()\[\]{},:=<>+\-*/%])
             | (?P<bad_character>[^ \t\r\n])
           )""",
         re.VERBOSE | re.MULTILINE,

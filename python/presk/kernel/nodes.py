@@ -200,7 +200,34 @@ class Apply:
     count: int
 
 
-Statement: TypeAlias = Assign | Store | For | If | Apply
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A counter of a tile and how many values it has."""
+
+    counter: int
+    extent: int
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """`tile<lanes> iR in 0..m, iC in 0..n, iK in 0..k { sum = (left * right) }`: m × n sums of k products each.
+
+    `continues` (`+=`): the sums go on from where they stand. `fused`: a product and its addition are one operation.
+    docs/kernels.md says what it expands to.
+    """
+
+    rows: Run
+    columns: Run
+    depth: Run
+    lanes: int
+    sum: Access
+    left: Access
+    right: Access
+    continues: bool = False
+    fused: bool = False
+
+
+Statement: TypeAlias = Assign | Store | For | If | Apply | Tile
 
 
 @dataclass(frozen=True, slots=True)

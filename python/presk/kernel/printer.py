@@ -27,6 +27,7 @@ from presk.kernel.nodes import (
     Splat,
     Statement,
     Store,
+    Tile,
     Truth,
     Unary,
     Variable,
@@ -115,6 +116,17 @@ class _Printer:
                 case Apply(function, sources, target, count):
                     taken = ", ".join(map(self.access, sources))
                     yield f"{indent}apply {function}({taken}) to {self.access(target)} over {count}"
+                case Tile(rows, columns, depth, lanes):
+                    runs = ", ".join(f"i{run.counter} in 0..{run.extent}" for run in (rows, columns, depth))
+                    yield f"{indent}tile<{lanes}> {runs} {{"
+                    yield f"{indent}  {self.tile(statement)}"
+                    yield indent + "}"
+
+    def tile(self, tile: Tile) -> str:
+        """What a tile does at each of its places."""
+        total, left, right = map(self.access, (tile.sum, tile.left, tile.right))
+        product = f"fma({left}, {right})" if tile.fused else f"({left} * {right})"
+        return f"{total} {'+=' if tile.continues else '='} {product}"
 
     def access(self, access: Access) -> str:
         buffer: Buffer = access.buffer

@@ -27,8 +27,10 @@ from presk.kernel.nodes import (
     If,
     Kernel,
     Output,
+    Run,
     Statement,
     Store,
+    Tile,
     Variable,
     VariableKind,
 )
@@ -41,6 +43,7 @@ from presk.text.spans import Source, Span
 
 _OPERATORS = frozenset(("+", "-", "*", "/", "//", "%", "<", "<=", "==", "!=", ">=", ">"))
 _VARIABLES = frozenset("insbv")
+_PRODUCTS = frozenset((("binary", "*"), ("call", "fma")))
 _ELEMENTS = frozenset(("f64", "f32", "bf16", "i64", "bool", "int8", "int4"))
 
 
@@ -280,6 +283,8 @@ class _Reader(Cursor):
             return self.for_loop()
         if self.is_word("apply"):
             return self.apply()
+        if self.is_word("tile"):
+            return self.tile()
         if self.is_word("if"):
             self.advance()
             condition = self.elaborator.condition(self.expression())
@@ -320,6 +325,11 @@ class _Reader(Cursor):
 
     def for_loop(self) -> Statement:
         self.advance()
+        counter, extent = self.counted()
+        return For(counter, extent, self.block())
+
+    def counted(self) -> tuple[int, int]:
+        """`iN in 0..extent`"""
         variable = self.variable() if self.at("name") else None
         if variable is None or variable.kind != "i":
             self.expected("a loop counter such as `i0`")
@@ -331,8 +341,40 @@ class _Reader(Cursor):
             self.expected("`0`, where every loop begins")
         self.advance()
         self.expect("..")
-        extent = self.integer("the number of rounds")
-        return For(variable.number, extent, self.block())
+        return variable.number, self.integer("the number of rounds")
+
+    def tile(self) -> Statement:
+        self.advance()
+        self.expect("<")
+        lanes = self.integer("the lanes of a tile")
+        self.expect(">")
+        runs = [Run(*self.counted())]
+        for _ in range(2):
+            self.expect(",")
+            runs.append(Run(*self.counted()))
+        self.expect("{")
+        total = self.access()
+        elaborator = self.elaborator
+        access = elaborator.access(total)
+        if total.buffer.space == "%" and total.buffer.number < self.inputs:
+            elaborator.fault(f"%{total.buffer.number} is an input and can't be stored to", total)
+        continues = self.accept("+=") is not None
+        if not continues:
+            self.expect("=")
+        fused, *factors = self.product()
+        self.expect("}")
+        left, right = map(elaborator.real_load, factors)
+        return Tile(runs[0], runs[1], runs[2], lanes, access, left, right, continues, fused)
+
+    def product(self) -> tuple[bool, RawAccess, RawAccess]:
+        """`(%0[…] * %1[…])` or `fma(%0[…], %1[…])`: whether it is fused, and the factors."""
+        at = self.token
+        raw = self.expression()
+        factors = _factors(raw)
+        if factors is None:
+            message = "expected the product of two elements: `(%0[…] * %1[…])` or `fma(%0[…], %1[…])`"
+            self.fail("E9201", message, self.span_of(at))
+        return factors
 
     def apply(self) -> Statement:
         self.advance()
@@ -463,6 +505,18 @@ class _Reader(Cursor):
     def closed(self, operation: RawOperation) -> RawOperation:
         self.expect(")")
         return operation
+
+
+def _factors(raw: Raw) -> tuple[bool, RawAccess, RawAccess] | None:
+    content = raw.content
+    if not isinstance(content, RawOperation) or (content.form, content.name) not in _PRODUCTS or raw.vector:
+        return None
+    if len(content.operands) != 2 or any(each.vector for each in content.operands):
+        return None
+    left, right = (each.content for each in content.operands)
+    if not isinstance(left, RawAccess) or not isinstance(right, RawAccess):
+        return None
+    return content.name == "fma", left, right
 
 
 def _number(digits: str) -> int | None:

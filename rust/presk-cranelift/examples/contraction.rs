@@ -72,9 +72,35 @@ fn text(point: Point, element: &str, lanes: usize, fma: bool) -> String {
     text + "} } } } }\n"
 }
 
-fn measure(point: Point, element: &str, fma: bool, target: &Target) -> f64 {
+/// The same in wide tiles of vectors of 64 bytes, where the machine has them.
+fn wide(point: Point, element: &str, lanes: usize, fma: bool) -> String {
+    let Point { rows, columns, terms, block } = point;
+    let panels = SIZE / columns;
+    let row = format!("(((i0 * {block}) + (i3 * {rows})) + i4)");
+    let term = format!("((i1 * {terms}) + i6)");
+    let [open, middle] = if fma { ["fma(", ", "] } else { ["(", " * "] };
+    let tile = |sign: &str| {
+        format!(
+            "tile<{lanes}> i4 in 0..{rows}, i5 in 0..{columns}, i6 in 0..{terms} {{\n\
+             %2[{row}, ((i2 * {columns}) + i5)] {sign} {open}%0[{row}, {term}]{middle}%1[i2, {term}, i5])\n}}\n"
+        )
+    };
+    format!(
+        "kernel dot (%0 : {element}[{SIZE}, {SIZE}], %1 : {element}[{panels}, {SIZE}, {columns}]) -> %2 : {element}[{SIZE}, {SIZE}] {{\n\
+         for i0 in 0..{} {{ for i1 in 0..{} {{ for i2 in 0..{panels} {{ for i3 in 0..{} {{\n\
+         if (i1 == 0) {{ {} }}\nif i1 {{ {} }}\n}} }} }} }} }}\n",
+        SIZE / block,
+        SIZE / terms,
+        block / rows,
+        tile("="),
+        tile("+=")
+    )
+}
+
+fn measure(point: Point, element: &str, fma: bool, target: &Target, is_wide: bool) -> f64 {
     let bytes = if element == "f32" { 4 } else { 8 };
-    let kernel = parse(&text(point, element, 16 / bytes, fma)).expect("a kernel text");
+    let text = if is_wide { wide(point, element, 64 / bytes, fma) } else { text(point, element, 16 / bytes, fma) };
+    let kernel = parse(&text).expect("a kernel text");
     let code = compile(&kernel, Options::default(), target).expect("a kernel that compiles");
     // Eight-byte words hold the matrices of either element; their values don't change the time.
     let fill = |seed: u64| (0..SIZE * SIZE * bytes / 8).map(|at| number(seed + at as u64, bytes)).collect::<Vec<u64>>();
@@ -121,9 +147,19 @@ fn main() {
     ] {
         for (rows, columns) in tiles {
             let point = Point { rows, columns, terms: 256, block: 64 };
-            let unfused = measure(point, element, false, &target);
-            let fused = measure(point, element, true, &target);
+            let unfused = measure(point, element, false, &target, false);
+            let fused = measure(point, element, true, &target, false);
             println!("{element} [{rows}, {columns}]: {unfused:6.1} GFLOP/s unfused, {fused:6.1} fused");
+        }
+        for (rows, columns) in [(4, 16), (4, 32), (8, 16), (8, 32), (8, 64)] {
+            for (terms, block) in [(256, 64), (256, 128)] {
+                let point = Point { rows, columns, terms, block };
+                let unfused = measure(point, element, false, &target, true);
+                let fused = measure(point, element, true, &target, true);
+                println!(
+                    "{element} tile [{rows}, {columns}] blocks {block} by {terms}: {unfused:6.1} unfused, {fused:6.1} fused"
+                );
+            }
         }
     }
     show();

@@ -1,5 +1,5 @@
-//! Functions that generated code calls: the libm crate's, each under a name and a number of its own, and the routines that
-//! give them over runs.
+//! Functions that generated code calls: the libm crate's, each under a name and a number of its own, the routines that give
+//! them over runs, and that of tiles.
 //!
 //! The numbers are those under which [`crate::jit`] declares them, so that code can be generated without a module.
 
@@ -9,6 +9,7 @@ use cranelift_codegen::ir::{
 use presk_kernel::ir::{Applied, Apply, Arithmetic, Function};
 use presk_rt::isa::Isa;
 use presk_rt::runs::Real;
+use presk_rt::tile;
 
 use crate::generator::Generator;
 use crate::types;
@@ -16,14 +17,19 @@ use crate::types;
 /// Elementary functions: every [`Function`], then pow.
 const FUNCTIONS: usize = Function::ALL.len() + 1;
 
-/// Number of declared functions: the elementary ones of reals, then those of runs.
-pub(crate) const COUNT: usize = 2 * FUNCTIONS;
+/// Number of declared functions: the elementary ones of reals, those of runs, the routine of tiles.
+pub(crate) const COUNT: usize = TILE + 1;
+
+const TILE: usize = 2 * FUNCTIONS;
 
 const POW: usize = FUNCTIONS - 1;
 
 /// Function names by number, as the symbol table has them.
 pub(crate) fn names(arithmetic: Arithmetic) -> [String; COUNT] {
     std::array::from_fn(|number| {
+        if number == TILE {
+            return format!("presk_tile_{}", arithmetic.name());
+        }
         let name = Function::ALL.get(number % FUNCTIONS).map_or("pow", |function| function.name());
         let prefix = if number < FUNCTIONS { "presk" } else { "presk_run" };
         format!("{prefix}_{name}_{}", arithmetic.name())
@@ -72,8 +78,8 @@ pub(crate) fn symbols(isa: Isa) -> Vec<(String, *const u8)> {
         [exp_f64, expm1_f64, log_f64, log1p_f64, tanh_f64, sin_f64, cos_f64, erf_f64];
     let singles = single.iter().map(|each| *each as *const u8).chain([pow_f32 as *const u8]);
     let doubles = double.iter().map(|each| *each as *const u8).chain([pow_f64 as *const u8]);
-    let singles = singles.chain(routines::<f32>(isa));
-    let doubles = doubles.chain(routines::<f64>(isa));
+    let singles = singles.chain(routines::<f32>(isa)).chain([tile::routine_f32(isa) as *const u8]);
+    let doubles = doubles.chain(routines::<f64>(isa)).chain([tile::routine_f64(isa) as *const u8]);
     let mut all: Vec<(String, *const u8)> = names(Arithmetic::F32).into_iter().zip(singles).collect();
     all.extend(names(Arithmetic::F64).into_iter().zip(doubles));
     for (name, address) in [
@@ -94,7 +100,8 @@ fn routines<T: Real>(isa: Isa) -> impl Iterator<Item = *const u8> {
     functions.chain([table.power() as *const u8])
 }
 
-/// The signature of a function by number: of reals, or of pointers to runs and their number of elements.
+/// The signature of a function by number: of reals, of pointers to runs and their number of elements, or of a tile's form
+/// and pointers to its sums, factors and scales.
 pub(crate) fn signature(
     number: usize,
     arithmetic: Arithmetic,
@@ -102,7 +109,9 @@ pub(crate) fn signature(
 ) -> Signature {
     let mut signature = Signature::new(convention);
     let arguments = if number % FUNCTIONS == POW { 2 } else { 1 };
-    if number < FUNCTIONS {
+    if number == TILE {
+        signature.params.extend([AbiParam::new(clif::I64); 5]);
+    } else if number < FUNCTIONS {
         let real = AbiParam::new(types::real(arithmetic));
         signature.params.extend(std::iter::repeat_n(real, arguments));
         signature.returns.push(real);
@@ -137,6 +146,11 @@ impl<'k> Generator<'_, 'k> {
         arguments.push(self.place(&apply.target));
         arguments.push(self.whole(apply.count.cast_signed()));
         self.call_number(FUNCTIONS + number, &arguments);
+    }
+
+    /// Form, first sum, first factors, first scale.
+    pub(crate) fn call_tile(&mut self, arguments: [Value; 5]) {
+        self.call_number(TILE, &arguments);
     }
 
     fn call_number(&mut self, number: usize, arguments: &[Value]) -> Inst {

@@ -17,6 +17,7 @@ use presk_kernel::walk;
 use crate::broadcasts::Broadcast;
 use crate::calls;
 use crate::target::{Facts, Target};
+use crate::tiles::Formed;
 use crate::types;
 
 /// A kernel to be compiled, and how.
@@ -88,6 +89,7 @@ pub(crate) struct Generator<'a, 'k> {
     /// How many `if`s are around what is being generated.
     pub guards: usize,
     pub functions: [Option<FuncRef>; calls::COUNT],
+    pub formed: Vec<Formed<'k>>,
     variables: BTreeMap<(char, u32), Variable>,
     /// Nodes generated so far, unrolled copies included.
     pub nodes: usize,
@@ -119,10 +121,12 @@ pub(crate) fn generate(request: Request, target: &Target) -> Function {
         ahead: Vec::new(),
         guards: 0,
         functions: [None; calls::COUNT],
+        formed: Vec::new(),
         variables: BTreeMap::new(),
         nodes: 0,
     };
     generator.reach(arguments[0], arguments[1]);
+    generator.form_tiles();
     generator.block(&request.kernel.body);
     generator.builder.ins().return_(&[]);
     generator.builder.finalize(isa.frontend_config());
@@ -243,6 +247,7 @@ impl<'k> Generator<'_, 'k> {
             StatementKind::For(each) => self.for_loop(each),
             StatementKind::If(condition, body) => self.guarded(condition, body),
             StatementKind::Apply(apply) => self.apply(apply),
+            StatementKind::Tile(tile) => self.tile(tile),
         }
     }
 

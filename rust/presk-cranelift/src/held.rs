@@ -61,13 +61,16 @@ impl<'k> Generator<'_, 'k> {
         let kernel = self.kernel;
         let counters = counters(each);
         let mut uses: BTreeMap<Buffer, Use> = BTreeMap::new();
-        let mut in_runs = BTreeSet::new();
+        let mut in_routines = BTreeSet::new();
         walk::statements(&each.body, &mut |statement| {
-            in_runs.extend(statement.kind.runs().map(|(access, _)| self.resolved(access.buffer)));
+            in_routines.extend(statement.kind.runs().map(|(access, _)| self.resolved(access.buffer)));
+            if let StatementKind::Tile(tile) = &statement.kind {
+                in_routines.extend(tile.accesses().map(|access| self.resolved(access.buffer)));
+            }
         });
         walk::accesses(&each.body, &mut |access, is_load, is_vector| {
             let buffer = self.resolved(access.buffer);
-            if in_runs.contains(&buffer) || !self.may_hold(kernel, buffer) {
+            if in_routines.contains(&buffer) || !self.may_hold(kernel, buffer) {
                 return;
             }
             let found = uses.entry(buffer).or_insert_with(|| {

@@ -24,6 +24,7 @@ mod loops;
 mod prepare;
 mod scalars;
 mod target;
+mod tiles;
 mod types;
 mod unrolling;
 mod vectors;

@@ -12,7 +12,7 @@ use crate::generator::{Generator, Memory};
 use crate::types;
 
 impl<'k> Generator<'_, 'k> {
-    fn memory(&self, access: &Access) -> Memory {
+    pub(crate) fn memory(&self, access: &Access) -> Memory {
         self.memory[&self.resolved(access.buffer)]
     }
 
@@ -272,7 +272,7 @@ fn both<'k>(line: &Linear<'k>, column: &Linear<'k>) -> Linear<'k> {
 }
 
 /// The number of an element's scale.
-fn scale_index<'k>(access: &'k Access, buffer: &BufferType) -> Linear<'k> {
+pub(crate) fn scale_index<'k>(access: &'k Access, buffer: &BufferType) -> Linear<'k> {
     let axes = buffer.element.scale_axes().expect("a quantised buffer");
     let mut linear = Linear::default();
     let mut stride = 1i64;

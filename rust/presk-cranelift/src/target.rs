@@ -15,7 +15,7 @@ const X86_LEVELS: [(&str, &[&str]); 5] = [
     ("sse4.2", &["has_cmpxchg16b", "has_sse3", "has_ssse3", "has_sse41", "has_sse42", "has_popcnt"]),
     ("avx", &["has_avx"]),
     ("avx2", &["has_avx2", "has_fma", "has_bmi1", "has_bmi2", "has_lzcnt"]),
-    ("avx512", &["has_avx512f", "has_avx512bw", "has_avx512dq", "has_avx512vl"]),
+    ("avx512", &["has_avx512f", "has_avx512dq", "has_avx512vl"]),
 ];
 
 /// A machine, and how to generate code for it.

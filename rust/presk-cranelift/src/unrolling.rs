@@ -35,6 +35,11 @@ pub(crate) fn is_straight(body: &[Statement]) -> bool {
     body.iter().all(|statement| statement.kind.body().is_none() && statement.kind.runs().next().is_none())
 }
 
+/// Whether a body calls the routine of tiles, beside which nothing else counts.
+fn has_tile(body: &[Statement]) -> bool {
+    body.iter().any(|statement| matches!(statement.kind, StatementKind::Tile(_)))
+}
+
 /// Reals and vectors a straight body reads before it sets them and sets, in the order of their first reading.
 pub(crate) fn carried(body: &[Statement]) -> Vec<(char, u32)> {
     let (mut early, mut set) = (Vec::new(), BTreeSet::new());
@@ -64,7 +69,7 @@ pub(crate) fn carried(body: &[Statement]) -> Vec<(char, u32)> {
 impl<'k> Generator<'_, 'k> {
     /// How often to repeat the body of a loop.
     pub(crate) fn factor(&self, each: &'k Loop) -> u64 {
-        if !is_straight(&each.body) {
+        if !is_straight(&each.body) || has_tile(&each.body) {
             return 1;
         }
         let count = self.count(each);

@@ -75,6 +75,25 @@ impl<'k> Typer<'k> {
         Ok(StatementKind::StoreVector(access, self.vector(value)?))
     }
 
+    /// An element that is stored to.
+    pub fn written(self, raw: &RawAccess) -> Typed<Access> {
+        let access = self.access(raw)?;
+        self.check_writable(&access)?;
+        Ok(access)
+    }
+
+    /// An element that is loaded as a real.
+    pub fn real_load(self, raw: &RawAccess) -> Typed<Access> {
+        let access = self.access(raw)?;
+        if element_kind(self.kernel.buffer(access.buffer).element) != Kind::Real {
+            return type_error(format!("{} holds no reals", self.kernel.buffer_name(access.buffer)), access.place);
+        }
+        match load_fault(self.kernel, &access, false) {
+            Some(kind) => Err(kind.at(access.place)),
+            None => Ok(access),
+        }
+    }
+
     pub fn check_writable(self, access: &Access) -> Typed<()> {
         if let Buffer::Input(number) = access.buffer {
             return type_error(format!("%{number} is an input and can't be stored to"), access.place);

@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 
 use crate::error::{Error, ErrorKind};
+use crate::expand::expand;
 use crate::ir::{Arithmetic, Buffer, BufferType, Kernel, Place};
-use crate::runs::expand;
 use crate::verify::verify;
 use code::{Code, Source};
 use machine::{Machine, Shadow};

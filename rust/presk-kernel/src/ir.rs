@@ -12,6 +12,9 @@ use std::fmt;
 mod runs;
 
 pub use runs::{Applied, Apply};
+mod tile;
+
+pub use tile::{Run, Tile};
 
 /// Where in the kernel text something stood, both from 1; zero where a pass made it.
 ///
@@ -218,6 +221,8 @@ pub enum StatementKind {
     If(Condition, Vec<Statement>),
     /// `apply exp(t0[0]) to t1[0] over 256`
     Apply(Apply),
+    /// `tile<lanes> … { … }`
+    Tile(Box<Tile>),
 }
 
 /// `for iN in 0..extent { … }`, counting upward.

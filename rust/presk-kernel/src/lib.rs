@@ -21,6 +21,7 @@
 pub mod affine;
 mod elaborate;
 mod error;
+pub mod expand;
 pub mod interpret;
 pub mod ir;
 pub mod lanes;

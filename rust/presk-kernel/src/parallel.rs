@@ -1,8 +1,8 @@
 //! Which loops may be split over workers: the launch says at which depth, the kernel says whether it may.
 
 use crate::affine::Affine;
+use crate::expand::expand;
 use crate::ir::{Access, Buffer, Kernel, Loop, StatementKind};
-use crate::runs::expand;
 use crate::walk;
 
 /// The loops of the perfect nest a kernel begins with, outermost first: each but the last holds the next one alone.
@@ -31,10 +31,9 @@ pub fn is_parallel(kernel: &Kernel, depth: usize) -> bool {
     if depth >= perfect_nest(kernel).len() {
         return false;
     }
-    // A run of elements is no loop a launch divides, but what it touches counts.
-    let kernel = &*expand(kernel);
-    let nest = perfect_nest(kernel);
-    let Some(split) = nest.get(depth) else { return false };
+    let expanded = expand(kernel);
+    let kernel = &*expanded;
+    let split = perfect_nest(kernel)[depth];
     let mut extents = std::collections::BTreeMap::new();
     walk::statements(&kernel.body, &mut |statement| {
         if let StatementKind::For(each) = &statement.kind {

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::ir::{
     Access, Arithmetic, Axis, Bool, BufferType, Condition, Division, Element, Int, IntBinary, Kernel, Real, RealBinary,
-    RealUnary, ScaleAxes, Statement, StatementKind, Vector,
+    RealUnary, ScaleAxes, Statement, StatementKind, Tile, Vector,
 };
 use crate::literal;
 
@@ -161,11 +161,31 @@ impl Printer<'_> {
                 self.access(&apply.target);
                 self.put(format_args!(" over {}", apply.count));
             }
+            StatementKind::Tile(tile) => self.tile(tile, depth),
         }
     }
 
     fn close(&mut self, body: &[Statement], depth: usize) {
         self.block(body, depth + 1);
+        self.indent(depth);
+        self.text.push('}');
+    }
+
+    fn tile(&mut self, tile: &Tile, depth: usize) {
+        self.put(format_args!("tile<{}>", tile.lanes));
+        for (number, run) in tile.runs.iter().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            self.put(format_args!("{comma} i{} in 0..{}", run.variable, run.extent));
+        }
+        self.text.push_str(" {\n");
+        self.indent(depth + 1);
+        self.store(&tile.sum, if tile.continues { " += " } else { " = " });
+        let [open, middle] = if tile.fused { ["fma(", ", "] } else { ["(", " * "] };
+        self.text.push_str(open);
+        self.access(&tile.left);
+        self.text.push_str(middle);
+        self.access(&tile.right);
+        self.text.push_str(")\n");
         self.indent(depth);
         self.text.push('}');
     }

@@ -10,6 +10,7 @@ use crate::raw::{Raw, RawAccess, RawKind, VariableKind};
 use crate::verify::buffer_fault;
 
 mod runs;
+mod tile;
 
 /// Reads a text of exactly one kernel. What comes back is typed, not yet verified.
 ///
@@ -337,6 +338,7 @@ impl<'t> Reader<'t> {
         match self.token {
             Token::Word("for") => self.for_loop(kernel),
             Token::Word("apply") => self.apply(typer),
+            Token::Word("tile") => self.tile(kernel),
             Token::Word("if") => {
                 self.advance()?;
                 let condition = typer.condition(&self.expression()?)?;
@@ -365,6 +367,12 @@ impl<'t> Reader<'t> {
 
     fn for_loop(&mut self, kernel: &Kernel) -> Read<StatementKind> {
         self.advance()?;
+        let (variable, extent) = self.counted()?;
+        Ok(StatementKind::For(Loop { variable, extent, body: self.block(kernel)? }))
+    }
+
+    /// `iN in 0..extent`
+    fn counted(&mut self) -> Read<(u32, u64)> {
         let counter = match self.token {
             Token::Word(word) => VariableKind::of(word),
             _ => None,
@@ -379,8 +387,7 @@ impl<'t> Reader<'t> {
         }
         self.advance()?;
         self.expect("..")?;
-        let extent = self.integer("the number of rounds")?;
-        Ok(StatementKind::For(Loop { variable, extent, body: self.block(kernel)? }))
+        Ok((variable, self.integer("the number of rounds")?))
     }
 
     fn access(&mut self) -> Read<RawAccess<'t>> {

@@ -14,7 +14,7 @@ use crate::limits;
 use crate::verify::{check_access, vector_store_fault};
 use crate::walk;
 
-/// The kernel with every statement over a run written out as loops.
+/// The kernel with every statement over a run written out as loops. [`crate::expand`] writes out all that there are.
 #[must_use]
 pub fn expand(kernel: &Kernel) -> Cow<'_, Kernel> {
     let mut counters = BTreeSet::new();

@@ -9,6 +9,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::error::{Error, ErrorKind};
+use crate::expand::expand;
 use crate::ir::{
     Access, Arithmetic, Bool, Buffer, BufferType, Element, Float, Int, Kernel, Place, Real, RealBinary, Statement,
     StatementKind, Vector,
@@ -21,6 +22,7 @@ use interval::{Interval, Ranges, range};
 
 mod head;
 mod interval;
+mod tile;
 
 pub use head::{buffer_fault, check_access, load_fault, vector_store_fault};
 
@@ -31,7 +33,10 @@ pub use head::{buffer_fault, check_access, load_fault, vector_store_fault};
 pub fn verify(kernel: &Kernel) -> Result<(), Error> {
     head::check(kernel)?;
     runs::check(kernel)?;
-    let kernel = &*runs::expand(kernel);
+    tile::check(kernel)?;
+    // What reaches beyond sixteen bytes is proven as what it means.
+    let expanded = expand(kernel);
+    let kernel = &*expanded;
     let mut verifier =
         Verifier { kernel, ranges: HashMap::new(), counters: Vec::new(), assigned: HashSet::new(), order: Vec::new() };
     verifier.find_ranges();

@@ -148,7 +148,7 @@ impl StatementKind {
     }
 
     /// Calls `each` on the values the statement itself computes: a store's indices, then its value; an `if`'s
-    /// condition. Bodies are left out.
+    /// condition; a tile's indices. Bodies are left out.
     pub fn values<'k>(&'k self, each: &mut dyn FnMut(Value<'k>)) {
         if let Some((access, _)) = self.stored() {
             access.index.iter().for_each(|index| each(Value::Int(index)));
@@ -163,6 +163,9 @@ impl StatementKind {
             Self::For(_) => {}
             Self::Apply(_) => {
                 self.runs().flat_map(|(access, _)| &access.index).for_each(|index| each(Value::Int(index)));
+            }
+            Self::Tile(tile) => {
+                tile.accesses().into_iter().flat_map(|access| &access.index).for_each(|index| each(Value::Int(index)));
             }
         }
     }
@@ -193,5 +196,14 @@ pub fn accesses<'k>(body: &'k [Statement], each: &mut dyn FnMut(&'k Access, bool
             each(access, false, is_vector);
         }
         statement.kind.runs().for_each(|(access, is_load)| each(access, is_load, false));
+        if let StatementKind::Tile(tile) = &statement.kind {
+            let [sum, left, right] = tile.accesses();
+            each(left, true, false);
+            each(right, true, false);
+            if tile.continues {
+                each(sum, true, false);
+            }
+            each(sum, false, false);
+        }
     });
 }

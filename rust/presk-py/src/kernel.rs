@@ -29,7 +29,7 @@ pub fn expand_kernels(py: Python<'_>, text: &str) -> PyResult<String> {
     py.detach(|| {
         let kernels = presk_kernel::parse_all(text)?;
         kernels.iter().try_for_each(presk_kernel::verify)?;
-        Ok(kernels.iter().map(|kernel| presk_kernel::runs::expand(kernel).to_string()).collect())
+        Ok(kernels.iter().map(|kernel| presk_kernel::expand::expand(kernel).to_string()).collect())
     })
     .map_err(raise)
 }

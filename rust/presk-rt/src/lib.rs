@@ -21,5 +21,6 @@ pub mod numbers;
 pub mod pool;
 pub mod runs;
 pub mod schedule;
+pub mod tile;
 pub mod verify;
 pub mod work;

@@ -133,6 +133,10 @@ class Code:
         """`%2[…] = value`"""
         self.blocks[-1].append(Store(Access(buffer, tuple(index)), value, vector))
 
+    def add(self, statement: Statement) -> None:
+        """A statement made elsewhere."""
+        self.blocks[-1].append(statement)
+
     @contextmanager
     def loop(self, extent: int, counter: Variable | None = None) -> Generator[Variable]:
         """A loop around what is told within; with a counter of its own unless one is given."""

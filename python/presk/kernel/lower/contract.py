@@ -1,7 +1,8 @@
 """Contractions: dot, matmul and ein as kernels, at every point of the layout space.
 
 One builder serves them all. A plan's pack copies operand 1 to a panel by a kernel of its own, so that J is contiguous;
-a plan's epilogue adds what a sole following add adds before the product is stored. Called by `table`.
+a plan's epilogue adds what a sole following add adds before the product is stored. Wide tiles have panels of their own
+(`panels`). Called by `table`.
 """
 
 from __future__ import annotations
@@ -11,13 +12,15 @@ from presk.kernel.lower.choices import check_accumulation, split
 from presk.kernel.lower.code import Code
 from presk.kernel.lower.contraction import Contraction, contraction_of, positions
 from presk.kernel.lower.operands import Operands, epilogue_of
+from presk.kernel.lower.panels import pack, panels_of
 from presk.kernel.lower.points import RULES
 from presk.kernel.lower.reader import Reader
 from presk.kernel.lower.space import Point, settle
-from presk.kernel.lower.task import Task, axes_of
+from presk.kernel.lower.task import Task, axes_of, packed_element
 from presk.kernel.lower.tiles import RowWise, Tiles, write_interleaved
+from presk.kernel.lower.wide import WideTiles
 from presk.kernel.lowered import Buffered, Launch, Lowered, Temporary
-from presk.kernel.nodes import Axis, BufferType, Element
+from presk.kernel.nodes import Axis, BufferType
 
 
 def lower_contraction(task: Task) -> Lowered:
@@ -26,19 +29,20 @@ def lower_contraction(task: Task) -> Lowered:
     contraction = contraction_of(task, task.root)
     point = settle(task, contraction)
     following = _joined(task) if task.layout.epilogue else None
-    panel = _panel_type(task, contraction) if point.pack else None
-    packs = () if panel is None else (_pack(task, contraction, panel),)
+    packs = _packs(task, contraction, point)
+    copies = tuple(pack.kernel.outputs[0].type for pack in packs)
     root = following or task.root
-    launch = split(task, _product(task, contraction, point, panel, root))
+    launch = split(task, _product(task, contraction, point, copies, root))
     stored = (Ref(root.number), task.stored_type(task.result(root)))
-    return Lowered((*packs, launch), (stored,), () if panel is None else (panel,))
+    return Lowered((*packs, launch), (stored,), copies)
 
 
-def _product(task: Task, contraction: Contraction, point: Point, panel: BufferType | None, root: Let) -> Launch:
-    """The kernel itself; `root` is the let it stores."""
+def _product(task: Task, contraction: Contraction, point: Point, copies: tuple[BufferType, ...], root: Let) -> Launch:
+    """The kernel itself; `root` is the let it stores, `copies` those of operand 1 and of operand 0, if any."""
     first, second = task.apply(task.root).operands
-    inputs: list[tuple[Buffered, BufferType]] = [*task.inputs((first,))]
-    inputs += [(Temporary(0), panel)] if panel is not None else task.inputs((second,))
+    inputs: list[tuple[Buffered, BufferType]] = []
+    for copy, operand in ((1, first), (0, second)):
+        inputs += [(Temporary(copy), copies[copy])] if copy < len(copies) else task.inputs((operand,))
     joined = root.number != task.root.number
     if joined:
         others = tuple(each for each in task.apply(root).operands if each != Ref(task.root.number))
@@ -48,13 +52,15 @@ def _product(task: Task, contraction: Contraction, point: Point, panel: BufferTy
     outputs: list[tuple[Buffered, BufferType]] = [(Ref(root.number), task.stored_type(task.result(root)))]
     code = Code(name, task.arithmetic, list(dict(inputs).items()), outputs)
     reader = Reader(task, code, RULES)
-    operands = Operands(reader, contraction, (first, second), None if panel is None else contraction.panel)
+    operands = Operands(reader, contraction, (first, second), contraction.panel if copies else None)
     if joined:
         operands.epilogue = epilogue_of(reader, root, task.root.number, contraction.out)
     if task.choice.partials is not None:
         write_interleaved(code, operands, contraction, task.choice.partials)
     elif point.row_wise:
         RowWise(code, operands, contraction).write()
+    elif point.is_wide:
+        WideTiles(code, operands, contraction, point, panels_of(task, contraction, point)).write()
     else:
         Tiles(code, operands, contraction, point).write()
     return code.launch()
@@ -63,16 +69,22 @@ def _product(task: Task, contraction: Contraction, point: Point, panel: BufferTy
 # Packing
 
 
+def _packs(task: Task, contraction: Contraction, point: Point) -> tuple[Launch, ...]:
+    """The copies a point wants: of operand 1, then of operand 0."""
+    if point.pack is True:
+        return (_pack(task, contraction, _panel_type(task, contraction)),)
+    panels = reversed(panels_of(task, contraction, point))
+    return tuple(pack(task, contraction, panel) for panel in panels if panel is not None)
+
+
 def _panel_type(task: Task, contraction: Contraction) -> BufferType:
-    """Operand 1's copy: its own type, or of integers with scales the values they stand for."""
+    """Operand 1's copy with J as its last axis."""
     operand = task.apply(task.root).operands[1]
-    if isinstance(operand, Ref) and not task.is_free(operand):
-        element = task.read_type(operand).element
-        element = element if element.scales is None else Element("f32")
-    else:
-        element = Element(task.interior)
     names = {label: axis.name for label, axis in zip(contraction.right, axes_of(task.tensor(operand)), strict=True)}
-    return BufferType(element, tuple(Axis(names[label], contraction.sizes[label]) for label in contraction.panel))
+    return BufferType(
+        packed_element(task, operand),
+        tuple(Axis(names[label], contraction.sizes[label]) for label in contraction.panel),
+    )
 
 
 def _pack(task: Task, contraction: Contraction, panel: BufferType) -> Launch:

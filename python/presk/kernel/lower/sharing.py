@@ -27,6 +27,7 @@ from presk.kernel.nodes import (
     Splat,
     Statement,
     Store,
+    Tile,
     Unary,
 )
 
@@ -105,6 +106,8 @@ def _loads(statement: Statement) -> Iterator[Access]:
             for access in (*sources, target):
                 for each in access.index:
                     yield from _loaded(each)
+        case Tile(left=left, right=right, sum=total):
+            yield from (left, right, total)
 
 
 def _loaded(value: Expression) -> Iterator[Access]:

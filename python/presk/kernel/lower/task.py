@@ -186,6 +186,14 @@ class Task:
         return frozenset(member.number for member in self.group.members) - {self.group.root}
 
 
+def packed_element(task: Task, operand: Operand) -> Element:
+    """What an operand's copy holds: its own element, or of integers with scales the values they stand for."""
+    if isinstance(operand, Ref) and not task.is_free(operand):
+        element = task.read_type(operand).element
+        return element if element.scales is None else Element("f32")
+    return Element(task.interior)
+
+
 def as_tensor(of: Type) -> Tensor:
     """A type that must be a tensor's."""
     if not isinstance(of, Tensor):

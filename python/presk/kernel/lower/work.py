@@ -20,11 +20,15 @@ from presk.kernel.nodes import (
     Splat,
     Statement,
     Store,
+    Tile,
     Unary,
 )
 
 DIVISION = 4
 """A quotient or square root."""
+
+TERM = 3
+"""A term of a tile: a product, an addition, and its share of what is loaded."""
 
 FUNCTION = 20
 """An elementary function."""
@@ -55,6 +59,8 @@ def _statement(statement: Statement, lanes: int) -> int:
             return sum(_statement(each, lanes) for each in body)
         case Apply(_, _, _, count):
             return FUNCTION // IN_RUN * count
+        case Tile(rows, columns, depth):
+            return rows.extent * columns.extent * (1 + depth.extent * TERM)
 
 
 def _value(value: Expression, lanes: int) -> int:

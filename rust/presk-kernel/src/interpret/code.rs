@@ -380,6 +380,7 @@ impl Compiler<'_> {
                 ops.push(Op::If { condition, body: self.block(body, None)? });
             }
             StatementKind::Apply(_) => unreachable!("the interpreter is given the expansion"),
+            StatementKind::Tile(_) => unreachable!("a program is made of the expansion"),
         }
         Ok(())
     }

@@ -1,0 +1,165 @@
+"""A contraction in tiles wider than sixteen bytes: the statement `tile`.
+
+The loops are those of `tiles`: block loops over full tiles and full blocks, and statements of their own for what is
+left of each, so that each element of the result adds its terms in increasing k. A tile's sums are in the result: where
+blocks of K enclose tiles, the first opens them and the others go on. `rows` puts all of it into a loop over blocks of
+rows. Called by `contract`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
+from math import prod
+
+from presk.kernel.lower.code import Code
+from presk.kernel.lower.contraction import Contraction
+from presk.kernel.lower.index import ZERO, at, join
+from presk.kernel.lower.operands import Operands
+from presk.kernel.lower.panels import Panel
+from presk.kernel.lower.space import Point
+from presk.kernel.lower.tiles import Chosen, Segment, segments
+from presk.kernel.nodes import Access, Binary, Expression, Integer, Load, Run, Tile
+from presk.text.diagnostics import InternalError
+
+
+class WideTiles:
+    """The writing of one contraction in wide tiles."""
+
+    def __init__(
+        self,
+        code: Code,
+        operands: Operands,
+        contraction: Contraction,
+        point: Point,
+        panels: tuple[Panel | None, Panel | None],
+    ) -> None:
+        self.code = code
+        self.operands = operands
+        self.contraction = contraction
+        self.point = point
+        self.panels = panels
+        self.i, self.j = contraction.i, contraction.j
+        self.leading, self.k = contraction.k[:-1], (contraction.k[-1] if contraction.k else None)
+        depth = contraction.size(self.k)
+        self.order = point.order if point.kblock else point.order + "K"
+        height = contraction.size(self.i)
+        self.row_blocks = segments(height, point.block) if point.block else [Segment(None, 0, height)]
+        self.segments = {
+            "J": segments(contraction.size(self.j), point.columns),
+            "K": segments(depth, point.kblock) if point.kblock else [Segment(None, 0, depth)],
+        }
+        self.place: dict[int, Expression] = {}
+        self.leads: list[Expression] = []
+        self.runs = [code.fresh("i") for _ in range(3)]
+
+    def write(self) -> None:
+        """All loops."""
+        labels, sizes = self.contraction.outer, self.contraction.sizes
+        with self.code.loops([sizes[label] for label in labels]) as found:
+            self.place |= {label: position.index for label, position in zip(labels, found, strict=True)}
+            for block in self.opened(self.row_blocks):
+                self.nest(self.order, {"B": block})
+
+    def opened(self, found: Sequence[Segment]) -> Iterator[Chosen]:
+        """Each segment, within the loop over its blocks."""
+        for segment in found:
+            if segment.blocks is None:
+                yield Chosen(segment, None)
+                continue
+            with self.code.loop(segment.blocks) as counter:
+                yield Chosen(segment, counter)
+
+    def nest(self, order: str, chosen: Mapping[str, Chosen]) -> None:
+        """The block loops of `order`, and the tile within."""
+        if not order:
+            self.tile(chosen)
+            return
+        letter, rest = order[0], order[1:]
+        found = segments(chosen["B"].segment.width, self.point.rows) if letter == "I" else self.segments[letter]
+        sizes = [self.contraction.sizes[label] for label in self.leading] if letter == "K" else []
+        with self.code.loops(sizes) as leads:
+            if letter == "K":
+                self.place |= {label: lead.index for label, lead in zip(self.leading, leads, strict=True)}
+                self.leads = [lead.index for lead in leads]
+            for each in self.opened(found):
+                self.nest(rest, {**chosen, letter: each})
+
+    # One tile
+
+    def tile(self, chosen: Mapping[str, Chosen]) -> None:
+        """The tile that opens the sums or goes on, and the epilogue after the last."""
+        before = self.number_of(chosen["K"])
+        is_rest = chosen["K"].counter is None and len(self.segments["K"]) > 1
+        if is_rest:
+            self.statement(chosen, continues=True)
+        elif before == ZERO:
+            self.statement(chosen, continues=False)
+        else:
+            with self.code.when(Binary("==", before, Integer(0))):
+                self.statement(chosen, continues=False)
+            with self.code.when(before):
+                self.statement(chosen, continues=True)
+        if self.operands.has_epilogue and chosen["K"].segment == self.segments["K"][-1]:
+            last = prod(self.contraction.sizes[label] for label in self.leading) * (chosen["K"].segment.blocks or 1) - 1
+            number = self.number_of(chosen["K"])
+            with nullcontext() if number == ZERO else self.code.when(Binary("==", number, Integer(last))):
+                self.finish(chosen)
+
+    def statement(self, chosen: Mapping[str, Chosen], *, continues: bool) -> None:
+        """One statement."""
+        row, column, term = self.runs
+        widths = (chosen[letter].segment.width for letter in "IJK")
+        rows, columns, depth = (Run(run.number, width) for run, width in zip(self.runs, widths, strict=True))
+        place = self.at(chosen, row, column)
+        if self.k is not None:
+            place[self.k] = chosen["K"].segment.index(chosen["K"].counter, term)
+        left, right = self.panels
+        if left is not None:
+            block = self.point.block or max(self.contraction.size(self.i), 1)
+            blocks = [_number(chosen["B"], block), _number(chosen["I"], self.point.rows)]
+            factor: Expression = self.code.load(left.buffer, left.index(place, blocks, row))
+        else:
+            factor = self.operands.left(place)
+        if right is not None:
+            other: Expression = self.code.load(
+                right.buffer, right.index(place, [_number(chosen["J"], self.point.columns)], column)
+            )
+        else:
+            other = self.operands.right(place, vector=False)
+        if not isinstance(factor, Load) or not isinstance(other, Load):
+            raise InternalError("a tile's operands are in memory")
+        total = Access(self.operands.output, tuple(self.operands.index(place)))
+        fused = self.operands.reader.task.choice.fma
+        lanes = self.point.lanes
+        self.code.add(Tile(rows, columns, depth, lanes, total, factor.access, other.access, continues, fused))
+
+    def at(self, chosen: Mapping[str, Chosen], row: Expression, column: Expression) -> dict[int, Expression]:
+        """The place of an element of the tile."""
+        place = dict(self.place)
+        if self.i is not None:
+            inside = chosen["I"].segment.index(chosen["I"].counter, row)
+            place[self.i] = chosen["B"].segment.index(chosen["B"].counter, inside)
+        if self.j is not None:
+            place[self.j] = chosen["J"].segment.index(chosen["J"].counter, column)
+        return place
+
+    def finish(self, chosen: Mapping[str, Chosen]) -> None:
+        """Adds the epilogue's operand to each sum of a tile, where it lies."""
+        with self.code.loops([chosen["I"].segment.width, chosen["J"].segment.width]) as (row, column):
+            place = self.at(chosen, row.index, column.index)
+            done = self.operands.finished(place, self.operands.sum(place, False), False)
+            self.operands.store(place, done, False)
+
+    def number_of(self, block: Chosen) -> Expression:
+        """How many blocks of this segment were before."""
+        sizes = [self.contraction.sizes[label] for label in self.leading]
+        digits = [at(counter, size) for counter, size in zip(self.leads, sizes, strict=True)]
+        if block.counter is not None:
+            digits.append(at(block.counter, block.segment.blocks or 1))
+        return join(digits).index
+
+
+def _number(chosen: Chosen, width: int) -> Expression:
+    """Which block of an axis cut into blocks of this width a segment's is."""
+    return Integer(chosen.segment.start // width) if chosen.counter is None else chosen.counter

@@ -1,0 +1,142 @@
+//! The statement `tile` as machine code computes the bits of its expansion: every width, height and element, opened and
+//! continued, plain and fused, with columns that fill no vector, on every instruction set at hand.
+
+mod common;
+
+use common::{Random, check, targets};
+use presk_kernel::Kernel;
+use presk_kernel::ir::Tile;
+
+/// A contraction that is one tile to a row group, over blocks of k where there are several.
+struct Case<'c> {
+    rows: u64,
+    columns: u64,
+    terms: u64,
+    /// Columns of the right factor's rows, no fewer than the tile's.
+    width: u64,
+    blocks: u64,
+    lanes: u64,
+    fused: bool,
+    elements: (&'c str, &'c str, &'c str),
+}
+
+impl Case<'_> {
+    fn kernel(&self) -> Kernel {
+        let Self { rows, columns, terms, width, blocks, lanes, fused, elements: (left, right, real) } = *self;
+        let depth = terms * blocks;
+        // Rows of the result are further apart than the tile is wide, and the tile begins within them.
+        let (height, breadth) = (2 * rows, columns + 3);
+        let product = if fused { ["fma(", ", "] } else { ["(", " * "] };
+        let row = format!("((i0 * {rows}) + i2)");
+        let term = format!("((i1 * {terms}) + i4)");
+        let factors = format!("{}%0[{row}, {term}]{}%1[{term}, i3])", product[0], product[1]);
+        let head = format!("tile<{lanes}> i2 in 0..{rows}, i3 in 0..{columns}, i4 in 0..{terms}");
+        let sum = format!("%2[{row}, (i3 + 2)]");
+        let text = format!(
+            "kernel dot (%0 : {left}[{height}, {depth}], %1 : {right}[{depth}, {width}]) -> %2 : {real}[{height}, {breadth}] {{\n\
+             for i0 in 0..2 {{ for i1 in 0..{blocks} {{\n\
+             if (i1 == 0) {{ {head} {{ {sum} = {factors} }} }}\n\
+             if i1 {{ {head} {{ {sum} += {factors} }} }}\n}} }} }}\n"
+        );
+        let kernel = presk_kernel::parse(&text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+        presk_kernel::verify(&kernel).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
+        assert_eq!(presk_kernel::parse(&kernel.to_string()).unwrap(), kernel);
+        kernel
+    }
+}
+
+const ELEMENTS: [(&str, &str, &str); 9] = [
+    ("f32", "f32", "f32"),
+    ("f64", "f64", "f64"),
+    ("bf16", "f32", "f32"),
+    ("f32", "bf16", "f32"),
+    ("f32", "int8/1", "f32"),
+    ("f32", "int8/0", "f32"),
+    ("f32", "f64", "f64"),
+    ("f64", "int8/0..2", "f64"),
+    ("bf16", "bf16", "f64"),
+];
+
+#[test]
+fn every_number_of_rows_and_columns() {
+    let targets = targets();
+    let mut random = Random(1);
+    for rows in 1..=Tile::ROWS {
+        for columns in 1..=Tile::COLUMNS {
+            let (left, right, real) = ELEMENTS[random.below(2) as usize];
+            let case = Case {
+                rows,
+                columns,
+                terms: 1 + random.below(5),
+                width: columns + random.below(2) * random.below(17),
+                blocks: 1 + random.below(2),
+                lanes: if real == "f32" { 8 } else { 4 } << random.below(2),
+                fused: random.below(2) == 0,
+                elements: (left, right, real),
+            };
+            let (seed, target) = (random.next(), random.below(targets.len() as u64));
+            check(&case.kernel(), seed, &targets[target as usize], "a tile");
+        }
+    }
+}
+
+#[test]
+fn every_element_on_every_instruction_set() {
+    let mut random = Random(2);
+    for target in targets() {
+        for elements in ELEMENTS {
+            for fused in [false, true] {
+                for (rows, columns) in [(1, 64), (3, 16), (6, 32), (8, 32), (12, 9), (7, 33)] {
+                    // More terms than are widened at a time.
+                    let (terms, blocks) = (1 + random.below(150), 1 + random.below(3));
+                    let lanes = if elements.2 == "f32" { 8 } else { 4 } << random.below(2);
+                    let width = columns + random.below(2) * 31;
+                    let case = Case { rows, columns, terms, width, blocks, lanes, fused, elements };
+                    check(&case.kernel(), random.next(), &target, "a tile");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_tile_without_terms_is_zeros() {
+    for columns in [5, 16] {
+        let text = format!(
+            "kernel dot (%0 : f32[2, 0], %1 : f32[0, {columns}]) -> %2 : f32[2, {columns}] {{\n\
+             tile<8> i0 in 0..2, i1 in 0..{columns}, i2 in 0..0 {{ %2[i0, i1] = (%0[i0, i2] * %1[i2, i1]) }}\n}}\n"
+        );
+        let kernel = presk_kernel::parse(&text).unwrap();
+        targets().iter().for_each(|target| check(&kernel, 3, target, "no terms"));
+    }
+}
+
+#[test]
+fn strides_and_places_of_all_kinds() {
+    let texts = [
+        // The left factor's rows are its last axis, the right one's terms its first; an axis of panels around.
+        "kernel ein (%0 : f32[3, 5, 4], %1 : f32[2, 5, 16]) -> %2 : f32[3, 4, 32] {\n\
+         for i0 in 0..3 { for i1 in 0..2 {\n\
+         tile<8> i2 in 0..4, i3 in 0..16, i4 in 0..5 { %2[i0, i2, ((i1 * 16) + i3)] = (%0[i0, i4, i2] * %1[i1, i4, i3]) }\n\
+         } } }\n",
+        // Terms backwards, an index looked up, sums in scratch.
+        "kernel gather (%0 : f64[6, 7], %1 : f64[7, 9], %2 : i64<5) -> %3 : f64[2, 9] {\n\
+         t0 : f64[2, 9]\n\
+         n0 = %2[]\n\
+         tile<4> i0 in 0..2, i1 in 0..9, i2 in 0..7 { t0[i0, i1] = fma(%0[(i0 + n0), (6 - i2)], %1[(6 - i2), i1]) }\n\
+         for i3 in 0..2 { for i4 in 0..9 { %3[i3, i4] = t0[i3, i4] } } }\n",
+        // The tile stands beside statements that keep an element of its buffer in a variable elsewhere.
+        "kernel both (%0 : f32[4, 3], %1 : f32[3, 8]) -> %2 : f32[4, 8] {\n\
+         for i0 in 0..5 {\n\
+         %2[0, 0] = (%2[0, 0] + 1)\n\
+         tile<8> i1 in 0..4, i2 in 0..8, i3 in 0..3 { %2[i1, i2] += (%0[i1, i3] * %1[i3, i2]) }\n\
+         } }\n",
+    ];
+    for text in texts {
+        let kernel = presk_kernel::parse(text).unwrap();
+        presk_kernel::verify(&kernel).unwrap();
+        for target in targets() {
+            (0..4).for_each(|seed| check(&kernel, seed, &target, "strides"));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Blocks of a tile whose sums a machine's registers hold, and how tiles are cut into them.
+
+use super::real::{Real, Vector};
+use super::stage::Factor;
+
+/// A block's operands, of the arithmetic type. Strides are in bytes.
+#[derive(Clone, Copy)]
+pub(super) struct Block<T> {
+    pub sum: *mut T,
+    pub sum_row: i64,
+    pub left: *const T,
+    pub left_row: i64,
+    pub left_step: i64,
+    pub right: *const T,
+    pub right_step: i64,
+    pub depth: u64,
+    pub continues: bool,
+}
+
+/// Computes M rows of N vectors.
+///
+/// Inlined into functions compiled for the vector's instruction set.
+///
+/// # Safety
+/// At the strides, M rows of N vectors of sums may be read and written, `depth` terms of M left factors and of N vectors
+/// of right ones read; the sums overlap nothing else. The machine has the vector's instruction set.
+#[inline(always)]
+pub(super) unsafe fn compute<V: Vector, const M: usize, const N: usize, const FUSED: bool>(block: &Block<V::Real>) {
+    // SAFETY: every access is one that the caller vouches for.
+    unsafe {
+        let mut sums = [[V::zero(); N]; M];
+        let row = |number: usize| block.sum.byte_offset(block.sum_row as isize * number.cast_signed());
+        if block.continues {
+            for (number, sums) in sums.iter_mut().enumerate() {
+                for (column, sum) in sums.iter_mut().enumerate() {
+                    *sum = V::load(row(number).add(column * V::LANES));
+                }
+            }
+        }
+        let (mut left, mut right) = (block.left, block.right);
+        for _ in 0..block.depth {
+            let mut vectors = [V::zero(); N];
+            for (column, vector) in vectors.iter_mut().enumerate() {
+                *vector = V::load(right.add(column * V::LANES));
+            }
+            for (number, sums) in sums.iter_mut().enumerate() {
+                let factor = V::broadcast(left.byte_offset(block.left_row as isize * number.cast_signed()));
+                for (sum, vector) in sums.iter_mut().zip(vectors) {
+                    *sum = sum.grown::<FUSED>(factor, vector);
+                }
+            }
+            left = left.wrapping_byte_offset(block.left_step as isize);
+            right = right.wrapping_byte_offset(block.right_step as isize);
+        }
+        for (number, sums) in sums.into_iter().enumerate() {
+            for (column, sum) in sums.into_iter().enumerate() {
+                sum.store(row(number).add(column * V::LANES));
+            }
+        }
+    }
+}
+
+/// [`compute`] for some rows, vectors and fusing, and [`super::stage::widen`], compiled for an instruction set.
+pub(super) type Compute<T> = unsafe fn(&Block<T>);
+pub(super) type Widen<T> = unsafe fn(&Factor, usize, usize, *mut T, usize);
+
+/// The blocks of an instruction set: for one, two and four vectors those of each number of rows, from one on.
+pub(super) struct Blocks<T: 'static> {
+    /// Columns to a vector.
+    pub lanes: usize,
+    /// Plain, then fused.
+    pub single: [&'static [Compute<T>]; 2],
+    pub double: [&'static [Compute<T>]; 2],
+    pub quadruple: [&'static [Compute<T>]; 2],
+    pub widen: Widen<T>,
+}
+
+impl<T: Real> Blocks<T> {
+    /// Computes `rows` rows of `width` columns, a multiple of the lanes.
+    ///
+    /// # Safety
+    /// As for [`compute`], with all rows and columns.
+    pub unsafe fn all(&self, whole: Block<T>, rows: usize, width: usize, fused: bool) {
+        let mut column = 0;
+        while column < width {
+            let vectors = (width - column) / self.lanes;
+            let (blocks, taken) = self.widest(rows, vectors, fused);
+            // Rows in parts as equal as can be: a last one of a row or two would wait for its own sums.
+            let parts = rows.div_ceil(blocks.len());
+            let mut row = 0;
+            for part in 0..parts {
+                let height = (rows - row).div_ceil(parts - part);
+                let block = Block {
+                    sum: whole
+                        .sum
+                        .wrapping_byte_offset(whole.sum_row as isize * row.cast_signed())
+                        .wrapping_add(column),
+                    left: whole.left.wrapping_byte_offset(whole.left_row as isize * row.cast_signed()),
+                    right: whole.right.wrapping_add(column),
+                    ..whole
+                };
+                // SAFETY: a part of what the caller vouches for; the table is of the machine's instruction set.
+                unsafe { blocks[height - 1](&block) };
+                row += height;
+            }
+            column += taken * self.lanes;
+        }
+    }
+
+    /// The blocks for the next columns, and how many vectors they take: four where all rows fit at that width, else two.
+    fn widest(&self, rows: usize, vectors: usize, fused: bool) -> (&'static [Compute<T>], usize) {
+        let fused = usize::from(fused);
+        match vectors {
+            4.. if rows <= self.quadruple[fused].len() => (self.quadruple[fused], 4),
+            2.. => (self.double[fused], 2),
+            _ => (self.single[fused], 1),
+        }
+    }
+}

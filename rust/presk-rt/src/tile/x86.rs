@@ -1,0 +1,214 @@
+//! Tiles on x86-64: SSE2, AVX2 with FMA, AVX-512.
+
+use std::arch::x86_64::{
+    __m128, __m128d, __m256, __m256d, __m512, __m512d, _mm_add_pd, _mm_add_ps, _mm_loadu_pd, _mm_loadu_ps, _mm_mul_pd,
+    _mm_mul_ps, _mm_set1_pd, _mm_set1_ps, _mm_setzero_pd, _mm_setzero_ps, _mm_storeu_pd, _mm_storeu_ps, _mm256_add_pd,
+    _mm256_add_ps, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_mul_pd, _mm256_mul_ps,
+    _mm256_set1_pd, _mm256_set1_ps, _mm256_setzero_pd, _mm256_setzero_ps, _mm256_storeu_pd, _mm256_storeu_ps,
+    _mm512_add_pd, _mm512_add_ps, _mm512_fmadd_pd, _mm512_fmadd_ps, _mm512_loadu_pd, _mm512_loadu_ps, _mm512_mul_pd,
+    _mm512_mul_ps, _mm512_set1_pd, _mm512_set1_ps, _mm512_setzero_pd, _mm512_setzero_ps, _mm512_storeu_pd,
+    _mm512_storeu_ps,
+};
+
+use super::block::{Block, Blocks, compute};
+use super::real::{Real, Vector};
+use super::stage::{Factor, widen};
+use super::{Form, Operands, run};
+
+macro_rules! vector {
+    ($vector:ty, $real:ty, $zero:ident, $load:ident, $store:ident, $set:ident, $add:ident, $mul:ident, $fused:expr) => {
+        impl Vector for $vector {
+            type Real = $real;
+            const LANES: usize = size_of::<$vector>() / size_of::<$real>();
+
+            #[inline(always)]
+            unsafe fn zero() -> Self {
+                // SAFETY: the machine has the instruction set, as for all that follow.
+                unsafe { $zero() }
+            }
+
+            #[inline(always)]
+            unsafe fn load(from: *const $real) -> Self {
+                // SAFETY: the caller vouches for the memory.
+                unsafe { $load(from) }
+            }
+
+            #[inline(always)]
+            unsafe fn store(self, to: *mut $real) {
+                // SAFETY: the caller vouches for the memory.
+                unsafe { $store(to, self) }
+            }
+
+            #[inline(always)]
+            unsafe fn broadcast(from: *const $real) -> Self {
+                // SAFETY: the caller vouches for the memory.
+                unsafe { $set(from.read_unaligned()) }
+            }
+
+            #[inline(always)]
+            unsafe fn grown<const FUSED: bool>(self, a: Self, b: Self) -> Self {
+                // SAFETY: the machine has the instruction set.
+                unsafe { if FUSED { $fused(a, b, self) } else { $add(self, $mul(a, b)) } }
+            }
+        }
+    };
+}
+
+vector!(__m128, f32, _mm_setzero_ps, _mm_loadu_ps, _mm_storeu_ps, _mm_set1_ps, _mm_add_ps, _mm_mul_ps, each_f32);
+vector!(__m128d, f64, _mm_setzero_pd, _mm_loadu_pd, _mm_storeu_pd, _mm_set1_pd, _mm_add_pd, _mm_mul_pd, each_f64);
+vector!(
+    __m256,
+    f32,
+    _mm256_setzero_ps,
+    _mm256_loadu_ps,
+    _mm256_storeu_ps,
+    _mm256_set1_ps,
+    _mm256_add_ps,
+    _mm256_mul_ps,
+    _mm256_fmadd_ps
+);
+vector!(
+    __m256d,
+    f64,
+    _mm256_setzero_pd,
+    _mm256_loadu_pd,
+    _mm256_storeu_pd,
+    _mm256_set1_pd,
+    _mm256_add_pd,
+    _mm256_mul_pd,
+    _mm256_fmadd_pd
+);
+vector!(
+    __m512,
+    f32,
+    _mm512_setzero_ps,
+    _mm512_loadu_ps,
+    _mm512_storeu_ps,
+    _mm512_set1_ps,
+    _mm512_add_ps,
+    _mm512_mul_ps,
+    _mm512_fmadd_ps
+);
+vector!(
+    __m512d,
+    f64,
+    _mm512_setzero_pd,
+    _mm512_loadu_pd,
+    _mm512_storeu_pd,
+    _mm512_set1_pd,
+    _mm512_add_pd,
+    _mm512_mul_pd,
+    _mm512_fmadd_pd
+);
+
+/// SSE2 has no fused operation: the libm crate's, lane by lane.
+#[inline(always)]
+unsafe fn each_f32(a: __m128, b: __m128, c: __m128) -> __m128 {
+    // SAFETY: both types are sixteen bytes that may hold anything.
+    let [a, b, mut c] = [a, b, c].map(|each| unsafe { std::mem::transmute::<__m128, [f32; 4]>(each) });
+    for (c, (a, b)) in c.iter_mut().zip(a.into_iter().zip(b)) {
+        *c = libm::fmaf(a, b, *c);
+    }
+    // SAFETY: as above.
+    unsafe { std::mem::transmute::<[f32; 4], __m128>(c) }
+}
+
+/// The same for f64.
+#[inline(always)]
+unsafe fn each_f64(a: __m128d, b: __m128d, c: __m128d) -> __m128d {
+    // SAFETY: both types are sixteen bytes that may hold anything.
+    let [a, b, mut c] = [a, b, c].map(|each| unsafe { std::mem::transmute::<__m128d, [f64; 2]>(each) });
+    for (c, (a, b)) in c.iter_mut().zip(a.into_iter().zip(b)) {
+        *c = libm::fma(a, b, *c);
+    }
+    // SAFETY: as above.
+    unsafe { std::mem::transmute::<[f64; 2], __m128d>(c) }
+}
+
+macro_rules! column {
+    ($vector:ty, $n:literal, $fused:literal, [$($m:literal)*]) => {
+        &[$(block::<$vector, $m, $n, $fused>),*]
+    };
+}
+
+/// The tables of a vector: `rows` are the heights of blocks one and two vectors wide, `few` of those four wide.
+macro_rules! blocks {
+    ($vector:ty, $rows:tt, $few:tt) => {
+        Blocks {
+            lanes: <$vector as Vector>::LANES,
+            single: [column!($vector, 1, false, $rows), column!($vector, 1, true, $rows)],
+            double: [column!($vector, 2, false, $rows), column!($vector, 2, true, $rows)],
+            quadruple: [column!($vector, 4, false, $few), column!($vector, 4, true, $few)],
+            widen: stage::<<$vector as Vector>::Real>,
+        }
+    };
+}
+
+/// An instruction set: its functions, their tables, and the routine for each type.
+macro_rules! level {
+    ($level:ident: $features:literal, $single:ty, $double:ty, $rows:tt, $few:tt) => {
+        pub(super) mod $level {
+            use super::*;
+
+            /// [`compute`] for this instruction set.
+            ///
+            /// # Safety
+            /// As for [`compute`].
+            #[target_feature(enable = $features)]
+            unsafe fn block<V: Vector, const M: usize, const N: usize, const FUSED: bool>(block: &Block<V::Real>) {
+                // SAFETY: the same contract.
+                unsafe { compute::<V, M, N, FUSED>(block) }
+            }
+
+            /// [`widen`] for this instruction set.
+            ///
+            /// # Safety
+            /// As for [`widen`].
+            #[target_feature(enable = $features)]
+            unsafe fn stage<T: Real>(factor: &Factor, rows: usize, count: usize, to: *mut T, width: usize) {
+                // SAFETY: the same contract.
+                unsafe { widen(factor, rows, count, to, width) }
+            }
+
+            pub static F32: Blocks<f32> = blocks!($single, $rows, $few);
+            pub static F64: Blocks<f64> = blocks!($double, $rows, $few);
+        }
+    };
+}
+
+// Sixteen registers hold the sums of six rows of two vectors, beside these vectors, a factor and a product; of four
+// vectors those of two rows. AVX-512 has twice as many.
+level!(baseline: "sse2", __m128, __m128d, [1 2 3 4 5 6], [1 2]);
+level!(avx2: "avx2,fma", __m256, __m256d, [1 2 3 4 5 6], [1 2]);
+level!(avx512: "avx512f,avx512bw,avx512dq,avx512vl", __m512, __m512d, [1 2 3 4 5 6 7 8 9 10 11 12], [1 2 3 4 5 6]);
+
+/// A routine: the blocks of tiles of vectors of 64 bytes, and of narrower ones.
+macro_rules! routine {
+    ($name:ident, $real:ty, $table:ident, $wide:ident, $narrow:ident) => {
+        /// See [`super::Routine`].
+        ///
+        /// # Safety
+        /// As for [`super::Routine`].
+        pub(super) unsafe extern "C" fn $name(
+            form: *const Form,
+            sum: *mut u8,
+            left: *const u8,
+            right: *const u8,
+            scales: *const f32,
+        ) {
+            // SAFETY: the caller's form is one, and alive.
+            let form = unsafe { &*form };
+            let is_wide = usize::from(form.lanes) * size_of::<$real>() > 32;
+            let blocks = if is_wide { &$wide::$table } else { &$narrow::$table };
+            // SAFETY: the caller vouches for the operands, and for a machine with this instruction set.
+            unsafe { run(form, Operands { sum: sum.cast::<$real>(), left, right, scales }, blocks) }
+        }
+    };
+}
+
+routine!(baseline_f32, f32, F32, baseline, baseline);
+routine!(baseline_f64, f64, F64, baseline, baseline);
+routine!(avx2_f32, f32, F32, avx2, avx2);
+routine!(avx2_f64, f64, F64, avx2, avx2);
+routine!(avx512_f32, f32, F32, avx512, avx2);
+routine!(avx512_f64, f64, F64, avx512, avx2);
