@@ -1,11 +1,13 @@
 """Machine code at every point of the layout space has the interpreter's bits, undivided and divided.
 
 Four nests of a transformer and the two derivatives of a dot, in three types; sizes leave a rest of every tile and
-block. The interpreter runs the plainest loops. A few points of each nest are walked always, all of them with `slow`.
+block. The interpreter runs the plainest loops. A few points of each nest are walked always, all of them with `slow`;
+those in wide tiles on each instruction set at hand, where only many are.
 """
 
 from __future__ import annotations
 
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -13,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from tests.native.comparing import TYPES, assert_same, kernel, native
-from tests.unit.kernel.layouts import points, softmax_points
+from tests.unit.kernel.layouts import points, softmax_points, wide_points
 
 import presk
 from presk.core.nodes import Program
@@ -65,6 +67,27 @@ NESTS = {
     ),
 }
 
+WIDE = {
+    "linear": Nest(
+        "(%0 : real[b: 2, s: 70, i: 270], %1 : real[i: 270, o: 75]) -> real[b: 2, s: 70, o: 75]: dot(%0, %1)", 75, True
+    ),
+    "scores": Nest(
+        "(%0 : real[h: 2, s: 13, e: 35], %1 : real[h: 2, t: 68, e: 35]) -> real[h: 2, s: 13, t: 68]: "
+        "ein[h, s, t](%0, %1)",
+        68,
+        False,
+    ),
+    "derivative by w": Nest(
+        "(%0 : real[b: 3, s: 35, i: 24], %1 : real[b: 3, s: 35, o: 128]) -> real[i: 24, o: 128]: "
+        "dot_vjp_r[i: 24, o: 128](%0, %1)",
+        128,
+        True,
+    ),
+}
+"""Nests wide and deep enough for wide tiles; the last leaves no rest of rows and columns, so that it can be divided."""
+
+ISAS = ("baseline", "avx2", "avx512")
+
 SAMPLED = 10
 """Points of a nest and type that are walked always."""
 
@@ -92,7 +115,7 @@ def values_of(program: Program) -> list[Any]:
     return [rng.normal(size=each.type.sizes) for each in program.entry.parameters]  # type: ignore[union-attr]
 
 
-def walk(nest: Nest, kind: str, chosen: Sequence[Layout]) -> None:
+def walk(nest: Nest, kind: str | presk.Realization, chosen: Sequence[Layout]) -> None:
     """Each point undivided; the first of each DIVIDED also divided, wherever that loop is parallel."""
     program = program_of(nest)
     (site,) = sites(program)
@@ -111,7 +134,7 @@ def walk(nest: Nest, kind: str, chosen: Sequence[Layout]) -> None:
     assert divided
 
 
-def dividing(program: Program, kind: str, plan: presk.Plan) -> Any | None:
+def dividing(program: Program, kind: str | presk.Realization, plan: presk.Plan) -> Any | None:
     """The entry in machine code on four threads; None where the loop to be divided isn't parallel."""
     try:
         return native(program, kind, plan, threads=max(WORKERS))
@@ -131,6 +154,46 @@ def test_some_points(name: str, kind: str) -> None:
     all_ = layouts(NESTS[name], kind)
     offset = sorted(NESTS).index(name) + TYPES.index(kind)
     walk(NESTS[name], kind, all_[offset % len(all_) :: max(1, len(all_) // SAMPLED)])
+
+
+def wide(nest: Nest, kind: str, seed: str, count: int) -> list[Layout]:
+    """So many points in wide tiles, chosen by a seed."""
+    known = list(wide_points(kind, nest.columns, contiguous=nest.contiguous))
+    return random.Random(seed).sample(known, min(count, len(known)))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+@pytest.mark.parametrize("name", WIDE)
+def test_some_wide_points(name: str, kind: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    force(isa, monkeypatch)
+    walk(WIDE[name], kind, wide(WIDE[name], kind, f"{name} {kind} {isa}", SAMPLED // 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+@pytest.mark.parametrize("name", WIDE)
+def test_many_wide_points(name: str, kind: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    force(isa, monkeypatch)
+    walk(WIDE[name], kind, wide(WIDE[name], kind, f"many {name} {kind} {isa}", 40 * SAMPLED))
+
+
+@pytest.mark.parametrize("isa", ISAS)
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_fused_wide_points(kind: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    force(isa, monkeypatch)
+    chosen = wide(WIDE["linear"], kind, f"fused {kind} {isa}", SAMPLED // 2)
+    walk(WIDE["linear"], presk.Realization(kind, fma=True), chosen)
+
+
+def force(isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Makes code for an instruction set; skips where the machine hasn't it."""
+    monkeypatch.setenv("PRESK_ISA", isa)
+    try:
+        native(program_of(NESTS["softmax"]), "f32")
+    except presk.PreskError as error:
+        pytest.skip(str(error))
 
 
 @pytest.mark.slow

@@ -24,7 +24,8 @@ def verify(source: Source | str) -> str:
     """Reads and verifies a text of kernels, and gives the text they print as.
 
     Raises PreskError: E9201 syntax, E9202 types, E9203 bounds not proven, E9204 a variable that may be unassigned,
-    E9205 a shared buffer read too late, E9206 a limit, E9209 an integer not proven below its buffer's bound.
+    E9205 a shared buffer read too late, E9206 a limit, E9209 an integer not proven below its buffer's bound, E9219 a
+    tile that no routine computes.
     """
     source = _source(source)
     return _call(source, lambda: _native.verify_kernels(source.text))

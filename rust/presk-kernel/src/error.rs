@@ -61,6 +61,9 @@ pub enum ErrorKind {
     /// Found by the shadow map: an element is read before it is written, or an output's element never is.
     #[error("{0}")]
     Unwritten(String),
+    /// A tile's operands don't lie as the routines of tiles read them.
+    #[error("{0}")]
+    Tile(String),
     /// An element of an `i64<V` input isn't in 0 … V − 1.
     #[error("{0}")]
     Value(String),
@@ -80,6 +83,7 @@ impl ErrorKind {
             Self::Arguments(_) => "E9207",
             Self::Unwritten(_) => "E9208",
             Self::Value(_) => "E9209",
+            Self::Tile(_) => "E9219",
         }
     }
 

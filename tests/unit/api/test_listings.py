@@ -23,7 +23,9 @@ def test_memory_is_that_of_arguments_results_and_what_lies_between() -> None:
 
 def test_weights_of_four_bits_take_half_a_byte_each_and_rows_end_at_one() -> None:
     realization = presk.Realization(quant={"w": {"type": "int4", "axis": 1}})
-    module = presk.loads("module M { w: real[5, 3] = zeros\n fn apply(self, x: real[5]) -> real[3] { dot(x, self.w) } }")
+    module = presk.loads(
+        "module M { w: real[5, 3] = zeros\n fn apply(self, x: real[5]) -> real[3] { dot(x, self.w) } }"
+    )
     memory = presk.compile(module["M.apply"], realize=realization).memory
     assert memory.arguments == 5 * 2 + 3 * 4 + 5 * 4
 

@@ -6,7 +6,16 @@ from collections.abc import Iterator
 from itertools import product
 
 from presk.kernel.lower.interleave import ROWS
-from presk.kernel.lower.space import BLOCKS_OF_K, REGISTER, TILE_COLUMNS, TILE_ROWS
+from presk.kernel.lower.space import (
+    BLOCKS_OF_K,
+    BLOCKS_OF_ROWS,
+    PANELS,
+    REGISTER,
+    TILE_COLUMNS,
+    TILE_ROWS,
+    WIDE_COLUMNS,
+    WIDE_ROWS,
+)
 from presk.kernel.lowered import Layout
 
 ORDERS = {None: ("IJ", "JI"), 1: ("IJK", "IKJ", "JIK", "JKI", "KIJ", "KJI")}
@@ -25,6 +34,21 @@ def points(storage: str, columns: int, *, contiguous: bool) -> Iterator[Layout]:
             has_lanes = storage != "bf16" and tile != (1, 1) and (pack or contiguous)
             for lanes in (1, register) if has_lanes else (1,):
                 yield Layout(tile=tile, kblock=kblock or "none", order=order, lanes=lanes, pack=pack)
+
+
+def wide_points(storage: str, columns: int, *, contiguous: bool) -> Iterator[Layout]:
+    """The points of the same contraction in wide tiles."""
+    if storage == "bf16":
+        return
+    register = REGISTER["f64" if storage == "f64" else "f32"]
+    packs = (False, True, *PANELS) if contiguous else (True, *PANELS)
+    tiles = [(m, n) for m, n in product(WIDE_ROWS, WIDE_COLUMNS) if n <= columns]
+    for tile, kblock, pack, rows in product(tiles, (None, *BLOCKS_OF_K), packs, (None, *BLOCKS_OF_ROWS)):
+        for order in ORDERS[None if kblock is None else 1]:
+            for lanes in (2 * register, 4 * register):
+                if tile[1] % lanes == 0:
+                    blocks = {"kblock": kblock or "none", "rows": rows or "none"}
+                    yield Layout(tile=tile, order=order, lanes=lanes, pack=pack, **blocks)
 
 
 def softmax_points(storage: str) -> Iterator[Layout]:

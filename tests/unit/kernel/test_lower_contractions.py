@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.unit.kernel.comparing import STORAGES, assert_conforms, bits, eighths, machine, normals, program, run
-from tests.unit.kernel.layouts import points, softmax_points
+from tests.unit.kernel.layouts import points, softmax_points, wide_points
 from tests.unit.kernel.machine import Machine
 from tests.unit.kernel.machine import given as held_arguments
 
@@ -97,6 +97,9 @@ def space(entry: str, storage: str) -> Iterator[Layout]:
         yield layout
         if entry.startswith("biased"):
             yield replace(layout, epilogue=True)
+    # Of the wide tiles one in seven, which meets every choice with every other; epilogues with some.
+    for layout in islice(wide_points(storage, COLUMNS[entry], contiguous=entry != "scores"), 0, None, 7):
+        yield replace(layout, epilogue=True) if entry.startswith("biased") and layout.lanes == 8 else layout
 
 
 # The goldens

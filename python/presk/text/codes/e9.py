@@ -204,4 +204,12 @@ CODES: dict[str, Code] = {
         "smaller kernels.",
         "presk run model.psk --entry f --backend native --plan @huge_tiles.json",
     ),
+    "E9219": Code(
+        "a tile that no routine computes",
+        "The routines of the statement `tile` read operands at strides: sums and right factors of a row side by side, "
+        "rows and terms as terms of the indices, sums in a buffer of the arithmetic type that neither factor is in; 1 "
+        "to 12 rows, 1 to 64 columns, lanes of 32 or 64 bytes. Lowering makes no other; docs/kernels.md lists what "
+        "is asked.",
+        "tile<8> i0 in 0..4, i1 in 0..8, i2 in 0..3 { %2[i1, i0] = (%0[i0, i2] * %1[i2, i1]) }",
+    ),
 }

@@ -58,7 +58,7 @@ struct Check<'k> {
 
 impl Check<'_> {
     fn fault<T>(&self, message: impl Into<String>, place: Place) -> Result<T, Error> {
-        Err(ErrorKind::Type(message.into()).at(place))
+        Err(ErrorKind::Tile(message.into()).at(place))
     }
 
     fn all(&self) -> Result<(), Error> {
@@ -96,8 +96,8 @@ impl Check<'_> {
     fn sum(&self, rows: Run, columns: Run, depth: Run) -> Result<(), Error> {
         let access = &self.tile.sum;
         head::check_access(self.kernel, access)?;
-        if let Some(kind) = head::vector_store_fault(self.kernel, access) {
-            return Err(kind.at(access.place));
+        if head::vector_store_fault(self.kernel, access).is_some() {
+            return self.fault("a tile's sums are of the kernel's arithmetic type, along an axis", access.place);
         }
         let is_own = match access.buffer {
             Buffer::Input(_) => false,
@@ -138,8 +138,8 @@ impl Check<'_> {
 
     fn is_float(&self, access: &Access) -> Result<(), Error> {
         head::check_access(self.kernel, access)?;
-        if let Some(kind) = head::load_fault(self.kernel, access, true) {
-            return Err(kind.at(access.place));
+        if head::load_fault(self.kernel, access, true).is_some() {
+            return self.fault("a tile's factors are reals no wider than the arithmetic, along an axis", access.place);
         }
         match self.kernel.buffer(access.buffer).element {
             Element::Int4(_) => self.fault("a tile reads no int4", access.place),
