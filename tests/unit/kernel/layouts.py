@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 from presk.kernel.lower.interleave import ROWS
@@ -47,8 +48,8 @@ def wide_points(storage: str, columns: int, *, contiguous: bool) -> Iterator[Lay
         for order in ORDERS[None if kblock is None else 1]:
             for lanes in (2 * register, 4 * register):
                 if tile[1] % lanes == 0:
-                    blocks = {"kblock": kblock or "none", "rows": rows or "none"}
-                    yield Layout(tile=tile, order=order, lanes=lanes, pack=pack, **blocks)
+                    point = Layout(tile=tile, kblock=kblock or "none", order=order, lanes=lanes, pack=pack)
+                    yield replace(point, rows=rows or "none")
 
 
 def softmax_points(storage: str) -> Iterator[Layout]:

@@ -30,6 +30,7 @@ from presk.kernel.nodes import (
     Splat,
     Statement,
     Store,
+    Tile,
     Unary,
     Variable,
 )
@@ -125,6 +126,8 @@ class _Row:
                 return If(self.expression(condition), tuple(self.statement(each) for each in body))
             case Apply(function, sources, target, count):
                 return Apply(function, tuple(self.access(each) for each in sources), self.access(target), count)
+            case Tile(sum=total, left=left, right=right):
+                return replace(statement, sum=self.access(total), left=self.access(left), right=self.access(right))
 
 
 class _Writer:
@@ -209,7 +212,7 @@ def _flat(body: Sequence[Statement]) -> Iterator[Assign | Store]:
                 yield statement
             case For(body=inner) | If(body=inner):
                 yield from _flat(inner)
-            case Apply():
+            case Apply() | Tile():
                 continue
 
 
