@@ -101,7 +101,8 @@ class Deriver:
         chosen = "" if wrt == (0,) and single else f"[{', '.join(map(str, wrt))}]"
         made = _Operator(self, function, derived).function(kind, wrt, single)
         of = known_as(function)
-        return self._add(replace(made, primal=PrimalOf(of, (), core)), suffixed(name, f"{kind}{chosen}"))
+        marked = made if core is None else replace(made, primal=PrimalOf(of, (), core))
+        return self._add(marked, suffixed(name, f"{kind}{chosen}"))
 
     # Functions that are called
 

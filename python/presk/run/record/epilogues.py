@@ -49,8 +49,8 @@ def joins_of(recorder: Recorder, frame: Frame, body: Body, groups: Sequence[Grou
         if not _is_wanted(recorder, frame, let):
             continue
         following = following_add(body, groups, group, types_of(frame.function))
-        if following is None:
-            continue
+        if following is None or any(each.following.root == following.root for each in found.values()):
+            continue  # of two products that are added one is stored, and joined by the other
         add = lets[following.root]
         if recorder.choices.machine is not None and not _is_alike(recorder, frame, let, add):
             continue

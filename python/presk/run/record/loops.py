@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from presk.core.groups import partition
+from presk.core.groups import Group, partition
 from presk.core.nodes import (
     Apply,
     Body,
@@ -23,7 +23,8 @@ from presk.core.nodes import (
     Parameter,
     Ref,
 )
-from presk.core.typing import LEAF
+from presk.core.typing import LEAF, operand_type
+from presk.kernel.lower.lower import types_of
 from presk.kernel.nodes import Element
 from presk.run.record import groups, quantised
 from presk.run.record.coalesce import Recorded
@@ -218,65 +219,65 @@ def map_leaves(recorder: Recorder, frame: Frame, let: Let, mapped: MapTrees) -> 
     """A leafwise map: the body's groups once for every leaf."""
     trees = [recorder.operand(frame, operand) for operand in mapped.operands]
     results: list[list[Handle]] = []
-    kinds = [kind for _, kind in type_leaves(_tree_type(let, mapped))]
+    kinds = [kind for _, kind in type_leaves(operand_type(mapped.operands[0], types_of(frame.function)))]
     for kind, *given in zip(kinds, *(list(leaves(tree)) for tree in trees), strict=True):
         results.append(_map_leaf(recorder, frame, let, mapped, kind, given))
     if mapped.arity is None:
-        flat = iter(each[0] for each in results)
-        return build(let.type, lambda _path, _tensor: next(flat))
+        return _tree_of(recorder, let.type, [each[0] for each in results])
     assert isinstance(let.type, TupleOf), "several trees are a tuple"
-    trees_out: list[tuple[str, Handle]] = []
-    for at, item in enumerate(let.type.items):
-        column = iter(each[at] for each in results)
-        trees_out.append((str(at), build(item, lambda _path, _tensor, given=column: next(given))))
-    return Tree(tuple(trees_out))
+    return Tree(
+        tuple(
+            (str(at), _tree_of(recorder, item, [each[at] for each in results]))
+            for at, item in enumerate(let.type.items)
+        )
+    )
 
 
-def _tree_type(let: Let, mapped: MapTrees) -> Type:
-    if mapped.arity is None:
-        return let.type
-    assert isinstance(let.type, TupleOf), "several trees are a tuple"
-    return let.type.items[0]
+def _tree_of(recorder: Recorder, of: Type, found: list[Handle]) -> Handle:
+    """The tree of a type whose leaves these are, each with its own type."""
+    flat = iter(found)
+    return build(of, lambda _path, tensor: replace(groups.held(recorder, next(flat), tensor), type=tensor))
+
+
+@dataclass(frozen=True)
+class LeafMap:
+    """A map whose leaf is one axis: the function that holds it, its body, and the groups of that by their roots."""
+
+    function: Function
+    mapped: MapTrees
+    roots: dict[int, Group]
 
 
 def _map_leaf(
     recorder: Recorder, frame: Frame, let: Let, mapped: MapTrees, kind: Tensor, given: list[Handle]
 ) -> list[Handle]:
-    """The body on one leaf; the results have the leaf's own type."""
+    """The results of the body on one leaf."""
     flat: Shape = (Axis(None, number(volume(kind))),) if kind.axes else ()
-    function = _specialized(frame.function, let, mapped, flat)
-    body = next(each for each in function.body.lets if each.number == let.number).value
-    assert isinstance(body, MapTrees), "the map's own let"
+    place = (frame.function.name, let.number, flat)
+    if place not in recorder.maps:
+        recorder.maps[place] = _specialized(frame.function, let, mapped, flat)
+    leaf_map = recorder.maps[place]
+    body = leaf_map.mapped
     for parameter, handle in zip(body.parameters, given, strict=True):
         assert isinstance(parameter.type, Tensor), "a leaf is a tensor"
         held = groups.held(recorder, handle, kind)  # a scalar leaf may be a literal
         frame.values[parameter.number] = replace(held, type=parameter.type)
-    roots = {
-        group.root: group
-        for bodies in partition(function).bodies
-        if bodies.owner == let.number
-        for group in bodies.groups
-    }
     for inner in body.body.lets:
-        group = roots.get(inner.number)
+        group = leaf_map.roots.get(inner.number)
         if group is None and isinstance(inner.value, Apply):
             continue
         if group is not None:
             frame.values[inner.number] = groups.launch_group(
-                recorder, frame, body.body, inner, group, function, inner.type
+                recorder, frame, body.body, inner, group, leaf_map.function, inner.type
             )
         else:
             frame.values[inner.number] = recorder.let(frame, body.body, inner, None)
     value = recorder.operand(frame, body.body.result)
-    parts = [value] if mapped.arity is None else [component(value, (str(at),)) for at in range(mapped.arity)]
-    return [replace(groups.held(recorder, each, kind), type=kind) for each in parts]
+    return [value] if mapped.arity is None else [component(value, (str(at),)) for at in range(mapped.arity)]
 
 
-def _specialized(function: Function, let: Let, mapped: MapTrees, flat: Shape) -> Function:
-    """A function of the map alone, its leaf being one axis of all the leaf's elements.
-
-    What the body takes from outside are parameters with the numbers they have in the function.
-    """
+def _specialized(function: Function, let: Let, mapped: MapTrees, flat: Shape) -> LeafMap:
+    """The map with its leaf being one axis of all the leaf's elements, in its function, wherever it stands there."""
 
     def leaf(each: Type) -> Type:
         match each:
@@ -289,9 +290,23 @@ def _specialized(function: Function, let: Let, mapped: MapTrees, flat: Shape) ->
 
     parameters = tuple(replace(each, type=leaf(each.type)) for each in mapped.parameters)
     lets = tuple(_leaf_let(each, leaf, flat) for each in mapped.body.lets)
-    body = replace(mapped, parameters=parameters, body=replace(mapped.body, lets=lets))
-    outside = tuple(replace(each, value=_with_body(each, let, body)) for each in function.body.lets)
-    return replace(function, body=replace(function.body, lets=outside))
+    made = replace(mapped, parameters=parameters, body=replace(mapped.body, lets=lets))
+
+    def within(body: Body) -> Body:
+        return replace(body, lets=tuple(one(each) for each in body.lets))
+
+    def one(each: Let) -> Let:
+        if each.number == let.number:
+            return replace(each, value=made)
+        if isinstance(each.value, Loop):
+            return replace(each, value=replace(each.value, body=within(each.value.body)))
+        return each
+
+    whole = replace(function, body=within(function.body))
+    roots = {
+        group.root: group for bodies in partition(whole).bodies if bodies.owner == let.number for group in bodies.groups
+    }
+    return LeafMap(whole, made, roots)
 
 
 def _leaf_let(let: Let, leaf: object, flat: Shape) -> Let:
@@ -303,7 +318,3 @@ def _leaf_let(let: Let, leaf: object, flat: Shape) -> Let:
         )
         value = replace(value, attributes=attributes)
     return replace(let, type=leaf(let.type), value=value)
-
-
-def _with_body(each: Let, let: Let, body: MapTrees) -> object:
-    return body if each.number == let.number else each.value

@@ -37,15 +37,19 @@ from presk.run.record.coalesce import Recorded, coalesce
 from presk.run.record.epilogues import joins_of
 from presk.run.record.frame import Choices, Frame
 from presk.run.record.handles import Handle, Held, Known, Tree, build, component, leaves, replaced, volume
+from presk.run.record.loops import LeafMap
 from presk.run.record.quantised import quantised
 from presk.run.record.schedule import Copy, Fixed, Input, Launch, Name, Output, Repeat, Schedule, Step, View
-from presk.shapes.types import Tensor
+from presk.shapes.types import Shape, Tensor
 from presk.shapes.types import leaves as type_leaves
 
 
 @dataclass
 class Recorder:
-    """The state of a recording. `steps` is the list being written; loops nest it. `counters` are the loops around."""
+    """The state of a recording. `steps` is the list being written; loops nest it. `counters` are the loops around.
+
+    `maps` are maps at one leaf's axes. They are kept: what is lowered goes by its body's identity.
+    """
 
     functions: dict[str, Function]
     choices: Choices
@@ -58,6 +62,7 @@ class Recorder:
     converted: list[dict[tuple[View, Element, Element, int], View]] = field(default_factory=lambda: [{}])
     counters: list[int] = field(default_factory=list[int])
     loops: int = 0
+    maps: dict[tuple[str, int, Shape], LeafMap] = field(default_factory=dict[tuple[str, int, Shape], LeafMap])
     chosen: dict[str, list[Chosen]] = field(default_factory=dict[str, "list[Chosen]"])
 
     def fresh(self, element: Element, count: int) -> View:
