@@ -5,16 +5,19 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import signal
 import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from tests.cli.conftest import Answer, Run
 
 from presk.cli.train_log import interval
+from presk.text.codes import all_codes
 from presk.train import checkpoints
 
 PROGRAM = """\
@@ -226,3 +229,39 @@ def test_the_step_can_be_dumped(presk: Run, line: Path) -> None:
     refused(presk("dump", line, "--train", "lime", "--stage", "core"), "E8084")
     assert presk("dump", line, "--train", "line", "--stage", "ast").code == 2
     assert presk("dump", line, "--train", "line", "--stage", "core", "--dim", "n=3").code == 2
+
+
+SHOWN = [
+    code for code in all_codes() if "E8070" <= code <= "E8084" and all_codes()[code].example.startswith("presk train")
+]
+
+
+@pytest.mark.parametrize("code", sorted(set(SHOWN) - {"E8079", "E8080", "E8082"}))
+def test_the_example_of_a_code_shows_it(
+    code: str, presk: Run, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    command = shlex.split(all_codes()[code].example)[1:]
+    out = [] if "--out" in command else ["--out", tmp_path / "r"]
+    refused(presk(*command, *out), code)
+
+
+def test_the_examples_of_codes_that_need_a_run(
+    presk: Run, root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(root)
+    for code in ("E8080", "E8082"):
+        command = shlex.split(all_codes()[code].example)[1:]
+        out = tmp_path / code
+        assert presk("train", command[1], "--out", out, "--steps", 2).code == 0
+        refused(presk(*(each for each in command if each not in ("--out", "runs/regression")), "--out", out), code)
+
+
+def test_examples_that_are_programs_or_tables(presk: Run, line: Path) -> None:
+    Path("line.csv").write_text(all_codes()["E8073"].example)
+    refused(presk("train", line), "E8073")
+    line.write_text(all_codes()["E8070"].example)
+    refused(presk("train", line), "E8070")
+    np.savez("x.npz", x=np.zeros(20))
+    line.write_text(all_codes()["E8077"].example)
+    refused(presk("train", line), "E8077")

@@ -17,7 +17,7 @@ from presk.text.codes import all_codes
 from presk.text.diagnostics import PreskError
 from presk.text.spans import Source
 
-FAMILIES = ("E2", "E3", "E4", "E5", "E80")
+FAMILIES = ("E2", "E3", "E4", "E5", "E802", "E8085")
 PROGRAMS = {
     code: about.example
     for code, about in all_codes().items()

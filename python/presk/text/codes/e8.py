@@ -143,7 +143,7 @@ CODES: dict[str, Code] = {
     "E8070": Code(
         "a training without data",
         "A train block names its data, or they are given from Python in their place.",
-        "presk train examples/tutorial/06_training.psk --train without_data",
+        TRAIN + "train t { model = M; objective = loss; optimizer = sgd; lr = 0.1; batch = 8; epochs = 1 }",
     ),
     "E8071": Code(
         "data that are not the objective's batch",
@@ -160,7 +160,7 @@ CODES: dict[str, Code] = {
         "a table that can't be read",
         "A CSV file is UTF-8; its first line names the columns, and every other line has a cell for each. A cell may "
         "not be empty. Reals are finite decimals; nats are whole numbers or labels.",
-        "presk train examples/classifier/classifier.psk",
+        "x,y\n0.5,1\n0.75,\n",
     ),
     "E8074": Code(
         "a value of the data outside its bound",
@@ -181,7 +181,7 @@ CODES: dict[str, Code] = {
     "E8077": Code(
         "a training without an end",
         "A block says how many epochs it trains, or the command line does; `--steps` ends it behind a step.",
-        "presk train examples/regression/regression.psk --steps 0",
+        TRAIN + 'train t { model = M; objective = loss; optimizer = sgd; lr = 0.1; batch = 8; data = arrays("x.npz") }',
     ),
     "E8078": Code(
         "a setting that can't be set",
