@@ -72,6 +72,7 @@ class RunFolder:
         assert self._metrics is not None, "the folder is open"
         try:
             self._metrics.write(json.dumps(event.data(), ensure_ascii=False).encode() + b"\n")
+            self._metrics.flush()  # who follows the log sees each step
         except OSError as error:
             raise unwritable(self.path / METRICS, error) from error
 
