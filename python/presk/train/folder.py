@@ -31,8 +31,11 @@ class RunFolder:
         self._metrics: IO[bytes] | None = None
 
     def begin(self, config: Mapping[str, Any]) -> None:
-        """Makes the folder of a new run. E8080 where it holds one already, E8002 where it can't be made."""
-        if (self.path / CONFIG).exists() or checkpoints.steps(self.path):
+        """Makes the folder of a new run. E8080 where it holds one already, E8002 where it can't be made.
+
+        A run that ended before its first checkpoint is none: there is nothing to go on from.
+        """
+        if checkpoints.steps(self.path):
             hint = "--resume goes on with it, --out NAME begins another"
             raise fail("E8080", f"the folder `{shown(self.path)}` holds a run already", hint=hint)
         try:

@@ -91,6 +91,7 @@ class _Loop:
     def begin(self, config: Mapping[str, Any]) -> Position:
         """The position before the first step."""
         parameters, state = self.training.begin()
+        self.training.step(self.training.batches.first)  # what can't be compiled leaves no folder behind
         if self.folder is not None:
             self.folder.begin(config)
         return Position(parameters, state, Mark(self.training.settings, 0, 1, 0, notes=self.training.data.notes))

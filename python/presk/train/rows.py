@@ -117,6 +117,11 @@ class Batches:
         whole, rest = divmod(self.rows.count, self.size)
         return whole + 1 if self.keep and rest else whole
 
+    @property
+    def first(self) -> int:
+        """Rows of the first batch."""
+        return min(self.size, self.rows.count)
+
     def epoch(self, step: int) -> int:
         """The epoch a step belongs to."""
         return (step - 1) // self.per_epoch + 1

@@ -6,9 +6,11 @@ import json
 import math
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from presk.text.diagnostics import PreskError
+from presk.train import checkpoints
 from presk.train.events import Measurement, Start, Step, from_data, scientific
 from presk.train.folder import CONFIG, METRICS, RunFolder, read_config
 
@@ -78,10 +80,17 @@ def test_a_log_without_the_checkpoint_s_steps_is_damaged(tmp_path: Path) -> None
 
 def test_a_folder_that_holds_a_run_is_not_begun_again(tmp_path: Path) -> None:
     logged(tmp_path)
+    again = RunFolder(tmp_path)
+    again.begin({"train": "u"})  # no checkpoint: nothing is lost
+    again.close()
+    assert (tmp_path / METRICS).read_bytes() == b""
+    checkpoints.write(
+        tmp_path, {"w": np.zeros(1)}, {}, checkpoints.Mark({"program": "p", "realization": "f32", "seed": "0"}, 1, 1, 1)
+    )
     with pytest.raises(PreskError) as caught:
         RunFolder(tmp_path).begin({})
     assert caught.value.code == "E8080"
-    assert read_config(tmp_path) == {"train": "t"}
+    assert read_config(tmp_path) == {"train": "u"}
 
 
 def test_a_folder_that_can_not_be_made(tmp_path: Path) -> None:
