@@ -131,7 +131,9 @@ class Machine:
     """What the rule `auto` looks at beside the nest: how many workers there are, and bytes of a core's data caches.
 
     `caches` begin with the nearest; where the system doesn't say there are none, and the rule assumes usual ones.
+    `vector` are the bytes of the widest vectors that wide tiles are made of.
     """
 
     threads: int = 1
     caches: tuple[int, ...] = ()
+    vector: int = 32

@@ -20,6 +20,11 @@ CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 CPU_INFO = Path("/proc/cpuinfo")
 
+LONG_VECTORS = {"avx512f", "avx512vl"}
+"""Flags of a processor whose vectors are of LONG_VECTOR bytes; of others wide tiles take SHORT_VECTOR at a time."""
+
+LONG_VECTOR, SHORT_VECTOR = 64, 32
+
 INSTRUCTION_SETS = ("sse2", "avx", "avx2", "fma", "avx512f", "avx512vl", "avx512_bf16", "neon", "asimd", "sve")
 """Flags that decide which code presk would choose, as Linux names them."""
 
@@ -77,15 +82,19 @@ def caches() -> tuple[Cache, ...]:
 
 
 def planned_for(count: int | None = None) -> Machine:
-    """What the plan `auto` lays nests out for: so many workers (None: all there are) and this machine's caches."""
-    return Machine(threads() if count is None else count, _cache_bytes())
+    """What the plan `auto` lays nests out for: so many workers (None: all there are), and this machine.
+
+    `PRESK_ISA` doesn't count: a plan for other vectors than are used gives the same bits.
+    """
+    return Machine(threads() if count is None else count, *_lasting())
 
 
 @cache
-def _cache_bytes() -> tuple[int, ...]:
-    """The first core's data caches by level; read once."""
+def _lasting() -> tuple[tuple[int, ...], int]:
+    """Bytes of the first core's data caches by level, and of its widest vectors; read once."""
     levels = {each.level: each.bytes for each in caches()}
-    return tuple(levels[level] for level in sorted(levels))
+    vector = LONG_VECTOR if set(instruction_sets()) >= LONG_VECTORS else SHORT_VECTOR
+    return tuple(levels[level] for level in sorted(levels)), vector
 
 
 def _quota() -> int | None:

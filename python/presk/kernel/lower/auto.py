@@ -1,18 +1,20 @@
 """The plan `auto`: for every nest a layout by a fixed rule over its shape, the caches and the number of workers.
 
-No choice changes a bit, so the rule only has to be fast: it asks nothing but sizes, and gives the same answer on every
-machine with as many workers and the same caches. Each choice comes with its reason (`Chosen.why`), which `presk dump
---plan auto` prints. Called by `lower`.
+No choice changes a bit, so the rule only has to be fast. It asks nothing but sizes and what the machine is, and
+measures nothing: equal machines choose equally. Each choice comes with its reason (`Chosen.why`), which `presk dump
+--plan auto` prints; docs/lowering.md has the rule as a table. Called by `lower`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import prod
 
+from presk.core.nodes import Ref
 from presk.kernel.lower.contraction import LABELS, Contraction, contraction_of
 from presk.kernel.lower.interleave import is_slow_alone, row_loop
+from presk.kernel.lower.space import REGISTER, is_contiguous
 from presk.kernel.lower.task import WIDTH, Task
 from presk.kernel.lowered import Chosen, Launch, Layout, Lowered, Machine, Split
 from presk.kernel.native import parallel_depths
@@ -27,6 +29,27 @@ DIVIDED_FROM = 1_000_000
 
 BALANCED = 0.9
 """The outermost loop is divided unless one within gives the longest piece less than this part of its work."""
+
+LONG_ROW = 128
+"""Columns from which a single row is computed row-wise: every term reads a row of operand 1 from end to end."""
+
+DEEP = 32
+"""Terms from which a wide tile is worth its call."""
+
+WASTE = 1.2
+"""How many columns wide tiles may compute for each one there is: the last tile's further lanes are in vain."""
+
+WIDE_STRIDE = 1024
+"""Bytes between two rows of operand 1 from which reading it down its columns misses the nearest cache's sets."""
+
+PANEL_ROWS = 16
+"""Rows of the result from which copying operand 1 to panels is paid back."""
+
+BLOCKED_FROM = 512
+"""Terms from which a panel's tile is cut into blocks of K, so that it stays in the nearest caches."""
+
+BLOCK = 256
+"""Terms of a block of K."""
 
 
 def lower(task: Task, rule: Callable[[Task], Lowered], machine: Machine) -> Lowered:
@@ -47,20 +70,165 @@ def lower(task: Task, rule: Callable[[Task], Lowered], machine: Machine) -> Lowe
 def _layout(task: Task, machine: Machine) -> tuple[Layout, list[str]]:
     primitive = task.apply(task.root).primitive
     if primitive in LABELS:
-        return _contraction(task, contraction_of(task, task.root), machine)
+        return _Product(task, contraction_of(task, task.root), machine).layout()
     if primitive == "softmax" and task.choice.storage != "bf16" and task.arithmetic == task.interior:
         return Layout(passes=2), ["2 passes: exponentials wait in the result"]
     return Layout(), []
 
 
-def _contraction(task: Task, contraction: Contraction, machine: Machine) -> tuple[Layout, list[str]]:
-    why: list[str] = []
-    epilogue = True if task.following is not None else None
-    if epilogue:
-        why.append("epilogue: the addition alone reads the product")
-    if task.choice.partials is not None or task.arithmetic != task.interior:
-        return Layout(epilogue=epilogue), why
-    return Layout(epilogue=epilogue), why
+# Contractions
+
+
+@dataclass(frozen=True, slots=True)
+class _Product:
+    """A contraction that is laid out."""
+
+    task: Task
+    contraction: Contraction
+    machine: Machine
+
+    @property
+    def i(self) -> int:
+        """Rows of the result."""
+        return self.contraction.size(self.contraction.i)
+
+    @property
+    def j(self) -> int:
+        """Columns of the result."""
+        return self.contraction.size(self.contraction.j)
+
+    @property
+    def k(self) -> int:
+        """Terms of a sum that a tile takes in one run: the last summed axis."""
+        return self.contraction.size(self.contraction.k[-1]) if self.contraction.k else 1
+
+    @property
+    def outer(self) -> int:
+        """Products of matrices, one beside the other."""
+        return prod(self.contraction.sizes[label] for label in self.contraction.outer)
+
+    @property
+    def item(self) -> int:
+        """Bytes of an element in the arithmetic type."""
+        return WIDTH[self.task.arithmetic] // 8
+
+    def layout(self) -> tuple[Layout, list[str]]:
+        """The point, and why."""
+        why: list[str] = []
+        epilogue = True if self.task.following is not None else None
+        if epilogue:
+            why.append("epilogue: the addition alone reads the product")
+        if self.task.choice.partials is not None or self.task.arithmetic != self.task.interior:
+            return Layout(epilogue=epilogue), why
+        return replace(self.point(why), epilogue=epilogue), why
+
+    def point(self, why: list[str]) -> Layout:
+        """Form, tile, lanes, pack and order."""
+        register = REGISTER[self.task.arithmetic]
+        least = max(4, register)
+        if self.j < least:
+            why.append(f"tile [1, 1]: no vector in {self.j} columns")
+            return Layout(form="tiled", tile=(1, 1))
+        has_lanes = self.task.choice.storage != "bf16" and self.contraction.out[-1] == self.contraction.j
+        if not has_lanes:
+            tile = (self.rows(4), least)
+            why.append(f"tile {list(tile)}: no vectors where sums are stored in bf16 or apart")
+            return Layout(form="tiled", tile=tile, lanes=1)
+        contiguous = is_contiguous(self.task, self.contraction)
+        if self.i == 1 and contiguous and self.j >= LONG_ROW:
+            why.append("row-wise: one row, so operand 1 is read once, from end to end")
+            return Layout(form="row-wise")
+        wide = self.wide(contiguous, why)
+        return wide or self.narrow(contiguous, why)
+
+    def narrow(self, contiguous: bool, why: list[str]) -> Layout:
+        """A tile of two registers a row, of four where there is one row."""
+        register = REGISTER[self.task.arithmetic]
+        rows = self.rows(4)
+        wanted = 4 * register if rows == 1 else 2 * register
+        columns = next(each for each in (16, 8, 4) if each <= min(wanted, self.j) or each == 4)
+        why.append(f"tile [{rows}, {columns}] in {register} lanes")
+        if not contiguous:
+            why.append("pack: operand 1 isn't contiguous along the columns")
+        return Layout(form="tiled", tile=(rows, columns), lanes=register, pack=not contiguous)
+
+    def wide(self, contiguous: bool, why: list[str]) -> Layout | None:
+        """A wide tile, where there are columns and terms enough; else None."""
+        lanes, tile = self.wide_tile()
+        whole = -(-self.j // tile[1]) * tile[1]
+        if self.j < tile[1] or whole > WASTE * self.j or self.k < DEEP or not self.in_memory(0):
+            return None
+        is_far = self.k * self.j * self.item > self.first_cache
+        panel = self.i >= PANEL_ROWS and is_far and self.j * self.item >= WIDE_STRIDE
+        if not panel and not (contiguous and self.in_memory(1)):
+            if not is_far:
+                return None
+            panel = True
+        tile = (self.dividing(tile[0]), tile[1])
+        order, kblock = self.order(tile)
+        why.append(f"tile {list(tile)} in {lanes} lanes: the machine's widest vectors")
+        if panel:
+            why.append("pack in panels: operand 1 is far, and its columns' elements far apart")
+        if kblock is not None:
+            why.append(f"blocks of K of {kblock}: a panel's tile stays near")
+        pack = "panel" if panel else False
+        return Layout(form="tiled", tile=tile, lanes=lanes, pack=pack, kblock=kblock, order=order)
+
+    def wide_tile(self) -> tuple[int, tuple[int, int]]:
+        """Lanes, and the tile that fills the registers with sums: of thirty-two vectors, or of sixteen."""
+        register = REGISTER[self.task.arithmetic]
+        if self.machine.vector >= 64 and self.j >= 8 * register:
+            return 4 * register, (12 if self.task.choice.fma else 8, 8 * register)
+        return 2 * register, (6, 4 * register)
+
+    def order(self, tile: tuple[int, int]) -> tuple[str, int | None]:
+        """The order of the block loops and the blocks of K: where workers divide them, one whose outermost is whole."""
+        best = ("KIJ", BLOCK) if self.k > BLOCKED_FROM else ("IJ", None)
+        if not self.is_divided or (self.i % tile[0] == 0 and (best[1] is None or self.k % BLOCK == 0)):
+            return best
+        return ("JI", None) if self.j % tile[1] == 0 else best
+
+    def dividing(self, rows: int) -> int:
+        """Rows of a tile: where workers divide the rows, a number that leaves none over if one of these does."""
+        if not self.is_divided or self.i % rows == 0:
+            return rows
+        return next((each for each in (8, 6, 4) if each <= rows and self.i % each == 0), rows)
+
+    @property
+    def is_divided(self) -> bool:
+        """Whether workers will divide the loops over a matrix, there being too few matrices for them."""
+        work = 4 * self.outer * self.i * self.j * self.k
+        return self.machine.threads > 1 and work >= DIVIDED_FROM and not self.is_balanced_outside
+
+    @property
+    def is_balanced_outside(self) -> bool:
+        """Whether the products of matrices, one beside the other, make equal pieces for the workers."""
+        return _share(self.outer, self.machine.threads) >= BALANCED * self.machine.threads
+
+    def rows(self, most: int) -> int:
+        """The rows of a tile: the largest of 1, 2 and 4 that the result has."""
+        return next(each for each in (4, 2, 1) if each <= min(most, self.i) or each == 1)
+
+    def in_memory(self, number: int) -> bool:
+        """Whether an operand is read where it lies, as a wide tile reads it."""
+        operand = self.task.apply(self.task.root).operands[number]
+        if not isinstance(operand, Ref) or self.task.is_free(operand):
+            return False
+        return self.task.read_type(operand).element.kind in (
+            ("f64", "f32", "bf16", "int8") if number else ("f64", "f32", "bf16")
+        )
+
+    @property
+    def first_cache(self) -> int:
+        """Bytes of the nearest cache."""
+        return _first_cache(self.machine)
+
+
+def _first_cache(machine: Machine) -> int:
+    return machine.caches[0] if machine.caches else FIRST_CACHE
+
+
+# Rows and workers
 
 
 def _rows(task: Task, lowered: Lowered, machine: Machine) -> int | None:
@@ -72,8 +240,8 @@ def _rows(task: Task, lowered: Lowered, machine: Machine) -> int | None:
     if loop is None or not is_slow_alone(loop):
         return None
     kept = sum(WIDTH[task.arithmetic] // 8 * prod(axis.size for axis in each.axes) for each in kernel.scratch)
-    room = machine.caches[0] if machine.caches else FIRST_CACHE
-    return next((rows for rows in (4, 2) if loop.extent % rows == 0 and rows * kept <= room // 2), None)
+    near = _first_cache(machine) // 2
+    return next((rows for rows in (4, 2) if loop.extent % rows == 0 and rows * kept <= near), None)
 
 
 def _divided(launch: Launch, machine: Machine, why: list[str]) -> Launch:

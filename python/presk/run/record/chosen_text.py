@@ -18,7 +18,7 @@ def print_chosen(machine: Machine, chosen: Mapping[str, Sequence[Chosen]]) -> st
     """The comment lines."""
     workers = f"{machine.threads} worker{'' if machine.threads == 1 else 's'}"
     caches = ", ".join(f"{each >> 10} KiB" for each in machine.caches) or "not known"
-    lines = [f"plan auto for {workers}, caches {caches}", *_sites(chosen)]
+    lines = [f"plan auto for {workers}, caches {caches}, vectors of {machine.vector} bytes", *_sites(chosen)]
     return "".join(f"-- {line}\n" for line in lines)
 
 

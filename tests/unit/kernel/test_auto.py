@@ -1,0 +1,126 @@
+"""The plan `auto`: what it chooses by shape and machine, and that whatever it chooses can be run and divided."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from presk.core.nodes import Program
+from presk.core.reader import read_program
+from presk.kernel.lowered import Chosen, Layout, Machine, Split
+from presk.realization.model import Plan, Realization
+from presk.run.record.choices import choices
+from presk.run.record.recorder import record
+from presk.run.record.schedule import Divided, Launch, Schedule
+from presk.text.spans import Source
+
+ONE = Machine(1, (1 << 15, 1 << 19, 1 << 23))
+TWO = Machine(2, ONE.caches)
+LONG = Machine(1, ONE.caches, vector=64)
+
+
+def dot(i: int, k: int, j: int) -> Program:
+    return nest(f"%0 : real[i: {i}, k: {k}], %1 : real[k: {k}, j: {j}]", f"i: {i}, j: {j}", "dot(%0, %1)")
+
+
+def turned(i: int, k: int, j: int) -> Program:
+    """A dot's derivative by its first operand: operand 1 lies across its columns."""
+    value = f"dot_vjp_l[i: {i}, j: {j}](%0, %1)"
+    return nest(f"%0 : real[i: {i}, k: {k}], %1 : real[j: {j}, k: {k}]", f"i: {i}, j: {j}", value)
+
+
+def nest(parameters: str, result: str, value: str) -> Program:
+    number = parameters.count("%")
+    return read_program(
+        Source("<nest>", f"fn f({parameters}) -> real[{result}] {{\n  %{number} = {value}\n  %{number}\n}}\n")
+    )
+
+
+def recorded(program: Program, machine: Machine, kind: str = "f32", fma: bool = False) -> tuple[Schedule, Chosen]:
+    found: dict[str, list[Chosen]] = {}
+    said = choices(Realization(kind, fma), Plan("auto"), program, machine)
+    schedule = record(program, said, chosen=found)
+    return schedule, list(found.values())[-1][-1]
+
+
+def layout(program: Program, machine: Machine = ONE, kind: str = "f32", fma: bool = False) -> Layout:
+    return recorded(program, machine, kind, fma)[1].layout
+
+
+def tiled(tile: tuple[int, int], lanes: int, pack: bool | str = False, **more: object) -> Layout:
+    return Layout(form="tiled", tile=tile, lanes=lanes, pack=pack, **more)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("program", "wanted"),
+    [
+        (dot(1024, 1024, 1024), tiled((6, 16), 8, "panel", order="KIJ", kblock=256)),
+        (dot(768, 128, 512), tiled((6, 16), 8, "panel", order="IJ")),
+        (dot(8, 512, 512), tiled((6, 16), 8, False, order="IJ")),
+        (dot(64, 64, 64), tiled((6, 16), 8, False, order="IJ")),
+        (dot(64, 16, 64), tiled((4, 8), 4)),
+        (dot(64, 64, 17), tiled((4, 8), 4)),
+        (dot(2, 16, 8), tiled((2, 8), 4)),
+        (dot(1, 16, 64), tiled((1, 16), 4)),
+        (dot(1, 64, 256), Layout(form="row-wise")),
+        (dot(64, 64, 3), Layout(form="tiled", tile=(1, 1))),
+        (turned(64, 512, 512), tiled((6, 16), 8, "panel", order="IJ")),
+        (turned(64, 16, 16), tiled((4, 8), 4, True)),
+    ],
+)
+def test_contractions_in_f32(program: Program, wanted: Layout) -> None:
+    assert layout(program) == wanted
+
+
+def test_types_and_vectors() -> None:
+    assert layout(dot(1024, 1024, 1024), kind="f64") == tiled((6, 8), 4, "panel", order="KIJ", kblock=256)
+    assert layout(dot(64, 64, 64), kind="bf16") == Layout(form="tiled", tile=(4, 4), lanes=1)
+    assert layout(dot(1024, 1024, 1024), LONG).tile == (8, 32)
+    assert layout(dot(1024, 1024, 1024), LONG, fma=True).tile == (12, 32)
+    assert layout(dot(1024, 1024, 1024), LONG, kind="f64").tile == (8, 16)
+    assert layout(dot(1024, 1024, 24), LONG).lanes == 4
+
+
+@pytest.mark.parametrize(
+    ("sizes", "rows", "order", "depth"),
+    [
+        ((1024, 1024, 1024), 4, "KIJ", 1),
+        ((1026, 1024, 1024), 6, "KIJ", 1),
+        ((1001, 1024, 1024), 6, "JI", 0),
+        ((1001, 512, 1000), 6, "IJ", None),
+        ((768, 128, 512), 6, "IJ", 0),
+        ((60, 64, 64), 6, "IJ", None),
+    ],
+)
+def test_loops_that_workers_divide(sizes: tuple[int, int, int], rows: int, order: str, depth: int | None) -> None:
+    """A point whose outermost loop leaves nothing over; where there is none, one that a worker runs alone."""
+    schedule, chosen = recorded(dot(*sizes), TWO)
+    assert chosen.layout.tile is not None and chosen.layout.tile[0] == rows
+    assert chosen.layout.order == order
+    assert chosen.layout.split == (None if depth is None else Split(depth, None))
+    launches = [step for step in schedule.steps if isinstance(step, Launch)]
+    assert launches[-1].split == (Divided(depth, None) if depth is not None else launches[-1].split)
+
+
+def test_rows_softmax_and_reasons() -> None:
+    total = nest("%0 : real[n: 8, d: 64]", "n: 8", "sum(%0, axis = d)")
+    assert layout(total).rows == 4
+    odd = nest("%0 : real[n: 6, d: 64]", "n: 6", "sum(%0, axis = d)")
+    assert layout(odd).rows == 2
+    assert layout(nest("%0 : real[n: 7, d: 64]", "n: 7", "sum(%0, axis = d)")) == Layout()
+    assert layout(nest("%0 : real[n: 8, d: 64]", "d: 64", "sum(%0, axis = n)")) == Layout()
+    soft = nest("%0 : real[n: 8, d: 64]", "n: 8, d: 64", "softmax(%0, axis = d)")
+    assert layout(soft).passes == 2
+    assert layout(soft, kind="bf16").passes is None
+    assert all(reason for reason in recorded(dot(1024, 1024, 1024), TWO)[1].why)
+
+
+def test_whatever_is_chosen_can_be_run() -> None:
+    """Lowering refuses what it can't; the rule never asks for that, at any size and type."""
+    sizes = random.Random(3)
+    for _ in range(120):
+        i, k, j = (sizes.choice((0, 1, 2, 3, 4, 7, 16, 33, 64, 130, 520)) for _ in range(3))
+        program = sizes.choice((dot, turned))(i, k, j)
+        for kind in ("f64", "f32", "bf16"):
+            recorded(program, sizes.choice((ONE, TWO, LONG)), kind)
