@@ -2,17 +2,18 @@
 
     python benchmarks/native.py [--ceiling PATH] [--quick]
 
-Products of 1024³ at the best point of a sweep of plans, on one and two threads, beside NumPy and, with `--ceiling`,
-beside the unfused 128-bit row that a program like it prints (`PATH float` and `PATH double`); MiniGPT.apply with its
-parameters bound and passed; what a launch costs the host; and the first call in a fresh process. Each figure is a
-median, and the best sample stands behind it: on a machine that does other things meanwhile, which the load at the top
-tells, samples shorter than a time slice show in the best what the code takes, and the median what it shares. Ratios
-within a run say more than figures of two runs.
+Products as the plan `auto` lays them out: 1024³ on one and two threads, beside NumPy and, with `--ceiling`, beside the
+best unfused row that a program like it prints (`PATH float` and `PATH double`), and other shapes beside that;
+MiniGPT.apply with its parameters bound and passed; what a launch costs the host; and the first call in a fresh process.
+Each figure is a median, and the best sample stands behind it: on a machine that does other things meanwhile, which the
+load at the top tells, samples shorter than a time slice show in the best what the code takes, and the median what it
+shares; by the thread's own clock other work counts least. Ratios within a run say more than figures of two runs.
 """
 
 from __future__ import annotations
 
 import argparse
+import math
 import os
 import re
 import statistics
@@ -21,7 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,8 +33,8 @@ SIZE = 1024
 FLOPS = 2.0 * SIZE**3
 MINIGPT = Path(__file__).parents[1] / "examples" / "minigpt" / "minigpt.psk"
 
-PRODUCT = "fn product(a: real[i, k], b: real[k, j]) -> real[i, j] { matmul(a, b) }"
-SITE = "product/%2"
+PRODUCT = "fn product(a: real[n, i, k], b: real[n, k, j]) -> real[n, i, j] { matmul(a, b) }"
+DTYPES = {"f32": np.float32, "f64": np.float64}
 
 STEPS = "fn steps(x: real[n]) -> real[n] { fold x = x over i in 0..R { x * 0.5 + 1 } }"
 """A launch each round, and nothing else."""
@@ -41,8 +42,12 @@ STEPS = "fn steps(x: real[n]) -> real[n] { fold x = x over i in 0..R { x * 0.5 +
 SPLIT_SIZE = 8192
 ROUNDS = 1000
 
-TILES = {"f32": [(4, 8), (2, 16), (4, 16), (4, 4)], "f64": [(4, 4), (2, 8), (4, 8), (2, 4)]}
-BLOCKS: list[tuple[int | None, str]] = [(None, "IJ"), (None, "JI"), (128, "KJI"), (128, "JKI"), (32, "KJI")]
+SHAPES = (
+    ("1001³", (1, 1001, 1001, 1001), 0.8),
+    ("[768, 128]·[128, 512]", (1, 768, 128, 512), 0.8),
+    ("48 × [64, 32]·[32, 64]", (48, 64, 32, 64), 0.5),
+)
+"""Products, and the part of the rate of 1024³ that each should reach."""
 
 FRESH = """
 import time
@@ -99,61 +104,55 @@ def tell(what: str, found: str, wanted: str = "") -> None:
     print(f"{what:<50} {found:>34}" + (f"   wanted {wanted}" if wanted else ""), flush=True)
 
 
-def product(kind: str, layout: dict[str, Any], threads: int) -> presk.Compiled:
-    """The product under a layout."""
-    plan = presk.Plan("default", {SITE: layout})
+def product(kind: str, sizes: tuple[int, int, int, int], threads: int) -> Callable[[], object]:
+    """A call of so many products of these sizes, as the plan `auto` lays them out."""
+    count, rows, terms, columns = sizes
     entry = presk.loads(PRODUCT)["product"]
-    return presk.compile(entry, realize=kind, backend="native", plan=plan, threads=threads)
+    f = presk.compile(entry, realize=kind, backend="native", threads=threads)
+    rng = np.random.default_rng(0)
+    shapes = ((count, rows, terms), (count, terms, columns))
+    a, b = (rng.normal(size=shape).astype(DTYPES[kind.partition("+")[0]]) for shape in shapes)
+    return lambda: f(a, b)
 
 
-def layouts(kind: str) -> list[dict[str, Any]]:
-    """The points that are tried: tiles in lanes, with and without blocks of K and a pack."""
-    found: list[dict[str, Any]] = []
-    for tile in TILES[kind]:
-        for block, order in BLOCKS:
-            for pack in (False, True):
-                at: dict[str, Any] = {"form": "tiled", "tile": list(tile), "order": order, "split": "none"}
-                at |= {"lanes": 4 if kind == "f32" else 2, "pack": pack}
-                found.append(at if block is None else at | {"kblock": block})
-    return found
+def rate(time: Time, sizes: tuple[int, int, int, int]) -> float:
+    """GFLOP/s of the best sample."""
+    return 2.0 * math.prod(sizes) / time.best / 1e9
 
 
 def ceiling(path: str | None, kind: str) -> float | None:
-    """GFLOP/s of the unfused 128-bit row, where a program to measure it is given."""
+    """GFLOP/s of the fastest unfused row, where a program to measure it is given."""
     if path is None:
         return None
     word = {"f32": "float", "f64": "double"}[kind]
     out = subprocess.run([path, word], check=True, capture_output=True, text=True).stdout
-    found = re.search(rf"{word} 128 bits unfused +([0-9.]+) GFLOP/s", out)
-    return None if found is None else float(found[1])
+    found = re.findall(rf"{word} \d+ bits unfused +([0-9.]+) GFLOP/s", out)
+    return max(map(float, found), default=None)
 
 
 def products(kind: str, path: str | None, quick: bool) -> None:
-    """One type's product: the sweep, the best point again on one and two threads, and what stands beside it."""
-    rng = np.random.default_rng(0)
-    a, b = (rng.normal(size=(SIZE, SIZE)).astype({"f32": np.float32, "f64": np.float64}[kind]) for _ in range(2))
-    tried = layouts(kind)[::8] if quick else layouts(kind)
-    times: list[tuple[float, dict[str, Any]]] = []
-    for each in tried:
-        f = product(kind, each, 1)
-        times.append((seconds(lambda f=f: f(a, b), samples=3, clock=time.thread_time).best, each))
-    times.sort(key=lambda each: each[0])
-    best = times[0][1]
-    shown = ", ".join(f"{name} {value}" for name, value in best.items() if name not in ("form", "split", "lanes"))
-    print(f"{kind} {SIZE}³: best of {len(tried)} points: {shown}; the slowest {FLOPS / times[-1][0] / 1e9:.1f} GFLOP/s")
-    outermost = 1 if best["order"].startswith("K") else 0
-    one, two = product(kind, best, 1), product(kind, best | {"split": {"depth": outermost}}, 2)
+    """One type's products: 1024³ on one and two threads with what stands beside it, and other shapes beside that."""
+    cube = (1, SIZE, SIZE, SIZE)
+    samples = 3 if quick else 9
+    one, two = product(kind, cube, 1), product(kind, cube, 2)
     above = ceiling(path, kind)
-    alone, shared = seconds(lambda: one(a, b)), seconds(lambda: two(a, b))
-    tell(f"  {kind}, one thread", alone.rate())
-    tell("  by the thread's own clock", seconds(lambda: one(a, b), clock=time.thread_time).rate())
+    alone, shared = seconds(one, samples), seconds(two, samples)
+    worked = seconds(one, samples, clock=time.thread_time)
+    tell(f"{kind} {SIZE}³, auto, one thread", alone.rate())
+    tell("  by the thread's own clock", worked.rate())
     if above is not None:
-        part = f"{FLOPS / alone.best / 1e9 / above:.2f} of {above:.1f}, best by best"
-        tell("  beside the 128-bit unfused row", part, "at least 0.90")
-    tell(f"  {kind}, two threads", shared.rate())
-    ratio = f"{alone.median / shared.median:.2f}× (best {alone.best / shared.best:.2f})"
-    tell("  two threads over one", ratio, "at least 1.80×")
-    tell("  NumPy, as many threads as it takes", seconds(lambda: a @ b).rate())
+        tell("  beside the best unfused row", f"{rate(alone, cube) / above:.2f} of {above:.1f}", "at least 0.90")
+    tell(f"{kind} {SIZE}³, auto, two threads", shared.rate())
+    tell("  over one", f"{alone.median / shared.median:.2f}× (best {alone.best / shared.best:.2f})", "at least 1.80×")
+    a = np.random.default_rng(0).normal(size=(SIZE, SIZE)).astype(DTYPES[kind])
+    library = seconds(lambda: a @ a, samples)
+    tell("  NumPy, as many threads as it takes", library.rate())
+    fused = seconds(product(f"{kind}+fma", cube, 1), samples, clock=time.thread_time)
+    tell(f"{kind}+fma {SIZE}³, by the thread's own clock", fused.rate())
+    for name, sizes, wanted in SHAPES:
+        found = seconds(product(kind, sizes, 1), samples, clock=time.thread_time)
+        part = f"{rate(found, sizes):.1f} GFLOP/s, {rate(found, sizes) / rate(worked, cube):.2f} of {SIZE}³"
+        tell(f"  {kind} {name}", part, f"at least {wanted}")
 
 
 def minigpt() -> None:
@@ -208,7 +207,7 @@ def main(given: Sequence[str]) -> None:
     """Prints the report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--ceiling", help="a program that prints what a core can do in strict order")
-    parser.add_argument("--quick", action="store_true", help="a few points and one sample of each")
+    parser.add_argument("--quick", action="store_true", help="fewer samples")
     options = parser.parse_args(given)
     print(f"load {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors")
     minigpt()
