@@ -21,7 +21,7 @@ from presk import draw
 from presk.check.calls import session_signature
 from presk.check.entries import find_entry
 from presk.check.initial import Fill, initializers
-from presk.check.operators import COTANGENT, Operator, split_operators
+from presk.check.operators import COTANGENT, Operator, is_objective, split_operators
 from presk.check.program import Checked, load
 from presk.core.bind import BindSession, bind
 from presk.core.nodes import Program
@@ -243,11 +243,13 @@ def _gradient(case: Case) -> Case | None:
     """The derivative of a case: a primitive's by all real operands, an objective's by its first real argument."""
     program = bind(_load(case), case.entry, dims=case.dims, training=case.training)
     real = [each.number for each in program.entry.parameters if _is_real(each.type)]
-    if not real or not _is_real(program.entry.result):
+    if not real:
         return None
     if case.path == PRIMITIVES:
+        if not _is_real(program.entry.result):
+            return None
         return replace(case, group="gradient", entry=Operator("vjp", tuple(real), single=False).name(case.entry))
-    if program.entry.result != REAL:
+    if program.entry.result != REAL and not is_objective(program.entry.result):
         return None
     return replace(case, group="gradient", entry=Operator("grad", (real[0],)).name(case.entry))
 

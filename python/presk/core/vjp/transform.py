@@ -157,6 +157,14 @@ class Deriver:
         taken = tuple((ref.number, ref.path) for ref in scope.taken)
         return Derived(forward, name, taken, len(kept), seeds, given)
 
+    def kept_alone(self, forward: str) -> str:
+        """The name of a forward half that gives what it keeps and not the result."""
+        half = self.functions[forward]
+        pair = next(let.value for let in half.body.lets if Ref(let.number) == half.body.result)
+        assert isinstance(pair, MakeTuple) and isinstance(half.result, TupleOf), "a forward half gives a pair"
+        body = Body(half.body.lets, pair.items[1])
+        return self._add(replace(half, body=body, result=half.result.items[1]), forward.replace("_forward", "_kept"))
+
     def _add(self, function: Function, name: str) -> str:
         """Takes a new function in under a name that is free."""
         while name in self.taken or name in self.functions:
@@ -224,10 +232,13 @@ class _Operator:
             parameters.append(scope.declare(self.primal.result, "cotangent"))
         operands: list[Operand] = [Ref(at, path) for at, path in derived.taken]
         result: Operand | None = None
-        if derived.forward is not None or kind == "value_and_grad":
+        if kind == "value_and_grad":
             called = scope.let(Call(derived.forward or self.primal.name, self.arguments(), ""))
             result = called if derived.forward is None else Ref(called.number, ("0",))
             operands += [Ref(called.number, ("1", str(at))) for at in range(derived.kept)]
+        elif derived.forward is not None:
+            called = scope.let(Call(self.deriver.kept_alone(derived.forward), self.arguments(), ""))
+            operands += [Ref(called.number, (str(at),)) for at in range(derived.kept)]
         operands += [Ref(parameters[-1].number, path) for path, constant in derived.seeds if constant is None]
         gradients: dict[Leaf, Operand] = {}
         if derived.given:
