@@ -68,9 +68,11 @@ _CANCELLING: Mapping[str, Mapping[str, str]] = {
 """By group and name, the realizations in which a case's last sums cancel."""
 
 _GRADIENTS: Mapping[str, str] = {
+    "02_mlp: grad(loss)": "f32",
     "04_minigpt: grad(loss)": "f64 f32",
     "minigpt: grad(loss)": "f32",
     "lstm: grad(loss)": "f32",
+    "vae: grad(loss)": "f32 bf16",
     "bert: grad(loss)": "f64 f32 bf16",
     "llama: grad(loss)": "f64 f32 bf16",
     "kmeans: grad(inertia)": "bf16",

@@ -66,3 +66,36 @@ def test_more_random_programs(part: int) -> None:
     count = SLOW_PROGRAMS // 10
     first = PROGRAMS + part * count
     assert sum(check(first + at) for at in range(count)) > count // 2
+
+
+def check_twice(seed: int) -> bool:
+    """The same of the derivative of a program's derivative."""
+    program = simplify(random_program(seed, PRIMITIVES))
+    wrt = tuple(each.number for each in program.entry.parameters if all_real(each.type))
+    if not wrt or not any(leaf.kind == "real" for _, leaf in leaves(program.entry.result)):
+        return False
+    first = simplify(derivative(program, "vjp", wrt))
+    wrt = tuple(each.number for each in first.entry.parameters if all_real(each.type))
+    pull = simplify(derivative(first, "vjp", wrt))
+    verify(pull)
+    rng = np.random.default_rng(seed)
+    arguments = [random_value(rng, each.type) for each in first.entry.parameters]
+    try:
+        value(first, arguments)
+    except PreskError as error:
+        if error.code in UNDEFINED:
+            return False
+        raise
+    directions = Directions(first, arguments, wrt, seed)
+    found, expected = directions.found(pull), directions.expected()
+    assert agree(found, expected), (seed, float(found), float(expected))
+    return True
+
+
+def test_second_derivatives() -> None:
+    assert sum(check_twice(seed) for seed in range(40)) > 20
+
+
+@pytest.mark.slow
+def test_more_second_derivatives() -> None:
+    assert sum(check_twice(seed) for seed in range(40, 400)) > 200
