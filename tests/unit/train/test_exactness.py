@@ -58,6 +58,7 @@ def test_gaps_are_measured_to_the_last_digit(experiment: ModuleType) -> None:
     assert to_top == pytest.approx(2.0**-53, rel=1e-12)
 
 
+@pytest.mark.slow
 def test_the_regression_stays_close_to_exact(experiment: ModuleType) -> None:
     found = measured(experiment, "regression", 200, 128)
     for name, bounds in {"presk f64": (5e-14, 1e-15, 2e-15), "presk f32": (1e-4, 5e-7, 4e-6)}.items():
