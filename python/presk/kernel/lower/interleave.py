@@ -9,13 +9,12 @@ operation changes and no order within a row, so no bit does. Called by `nest`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from presk.kernel.lower.index import blocked
 from presk.kernel.lower.work import FUNCTIONS
 from presk.kernel.lowered import Launch
 from presk.kernel.nodes import (
-    Access,
     Apply,
     Assign,
     Binary,
@@ -34,6 +33,7 @@ from presk.kernel.nodes import (
     Unary,
     Variable,
 )
+from presk.kernel.renaming import Renaming
 
 ROWS = (2, 4, 8)
 """How many rows may be taken at once; eight sums fill the time that one addition takes on current processors."""
@@ -81,55 +81,6 @@ def _with(body: Sequence[Statement], loop: For, loops: tuple[Statement, ...]) ->
     return (replace(outer, body=_with(outer.body, loop, loops)),)
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One row of a block: what stands for the counter, its variables and its scratch."""
-
-    counter: Variable
-    index: Expression
-    variables: dict[Variable, Variable]
-    scratch: dict[Buffer, Buffer]
-
-    def expression(self, value: Expression) -> Expression:
-        """An expression of this row."""
-        match value:
-            case Variable():
-                return self.index if value == self.counter else self.variables.get(value, value)
-            case Load(access, vector):
-                return Load(self.access(access), vector)
-            case Unary(operator, operand, vector):
-                return Unary(operator, self.expression(operand), vector)
-            case Binary(operator, left, right, vector):
-                return Binary(operator, self.expression(left), self.expression(right), vector)
-            case Call(function, arguments, vector):
-                return Call(function, tuple(self.expression(each) for each in arguments), vector)
-            case Splat(operand):
-                return Splat(self.expression(operand))
-            case _:
-                return value
-
-    def access(self, access: Access) -> Access:
-        """An access of this row."""
-        index = tuple(self.expression(each) for each in access.index)
-        return Access(self.scratch.get(access.buffer, access.buffer), index)
-
-    def statement(self, statement: Statement) -> Statement:
-        """A statement of this row."""
-        match statement:
-            case Assign(variable, value):
-                return Assign(self.variables.get(variable, variable), self.expression(value))
-            case Store(access, value, vector):
-                return Store(self.access(access), self.expression(value), vector)
-            case For(counter, extent, body):
-                return For(counter, extent, tuple(self.statement(each) for each in body))
-            case If(condition, body):
-                return If(self.expression(condition), tuple(self.statement(each) for each in body))
-            case Apply(function, sources, target, count):
-                return Apply(function, tuple(self.access(each) for each in sources), self.access(target), count)
-            case Tile(sum=total, left=left, right=right):
-                return replace(statement, sum=self.access(total), left=self.access(left), right=self.access(right))
-
-
 class _Writer:
     """The blocks of one nest."""
 
@@ -141,10 +92,9 @@ class _Writer:
         most = {each.kind: 1 + max(one.number for one in assigned if one.kind == each.kind) for each in assigned}
         counter, width = Variable("i", loop.counter), len(kernel.scratch)
         self.block = [
-            _Row(
-                counter,
-                blocked(counter, rows, Integer(row)),
+            Renaming(
                 {each: Variable(each.kind, each.number + row * most[each.kind]) for each in assigned},
+                {counter: blocked(counter, rows, Integer(row))},
                 {Buffer("t", number): Buffer("t", number + row * width) for number in range(width)},
             )
             for row in range(rows)
@@ -159,7 +109,7 @@ class _Writer:
         if rest:
             counter = Variable("i", self.loop.counter)
             index = Binary("+", counter, Integer(full * self.rows)) if full else counter
-            last = _Row(counter, index, {}, {})
+            last = Renaming({}, {counter: index}, {})
             found.append(For(self.loop.counter, rest, tuple(last.statement(each) for each in self.loop.body)))
         return tuple(found)
 
