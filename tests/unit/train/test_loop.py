@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.unit.train.programs import BLOCK, LINEAR, linear
+from tests.unit.train.programs import BLOCK, LINEAR, linear, written
 
 import presk
 from presk.api.program import Program
@@ -286,3 +286,55 @@ def test_a_full_disk_leaves_the_checkpoint_before(tmp_path: Path, monkeypatch: p
     assert caught.value.code == "E8002"
     monkeypatch.undo()
     assert bits(fit(out=tmp_path / "r", resume=True)) == bits(fit())
+
+
+# What a block may name
+
+
+def test_an_optimizer_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "walk.psk").write_text(
+        "fn init[P](p: P) -> {steps: real, last: P} { {steps = 0, last = p} }\n"
+        "fn step[P](p: P, g: P, s: {steps: real, last: P}, t: real, lr: real, back: bool = false) "
+        "-> (P, {steps: real, last: P}) {\n"
+        "  (map(p = p, g = g) { where(back, p + lr * g, p - lr * g) }, {steps = s.steps + 1, last = p})\n}\n"
+    )
+    block = BLOCK.replace("optimizer = adamw(weight_decay = 0.01)", "optimizer = walk(back = true)")
+    checked = written(tmp_path, f"{LINEAR}{block}\n}}\n")
+    run = presk.train(Program(checked, "p")["fit"], data=DATA, realize="f64", epochs=1, out=tmp_path / "r")
+    assert run.losses[-1] > run.losses[0]
+    state = checkpoints.read(checkpoints.weights_path(tmp_path / "r", 5)).state
+    assert state["steps"] == 5.0
+
+
+def test_an_objective_of_another_file_means_what_it_means_there(tmp_path: Path) -> None:
+    (tmp_path / "lib.psk").write_text(
+        "const W = 2\ntype Rows = {x: real[batch, W], y: real[batch, 1]}\n"
+        + LINEAR.replace("batch: {x: real[batch, I], y: real[batch, O]}", "batch: Rows").replace(
+            "m: Linear{I, O}", "m: Linear{W, 1}"
+        )
+    )
+    block = BLOCK.replace("Linear{2, 1}", "lib.Linear{lib.W, 1}").replace("objective = loss", "objective = lib.loss")
+    checked = written(tmp_path, f"import lib\nconst W = 5\n{block}\n}}\n")
+    assert bits(presk.train(Program(checked, "p")["fit"], data=DATA, realize="f64")) == bits(fit())
+
+
+def test_frozen_parameters_of_stacked_layers(examples: Path) -> None:
+    settings = {"freeze": '["blocks.att.*", "tok.w"]', "batch": "4"}
+    run = minigpt(examples, None, settings=settings, steps=2)
+    program = presk.load(examples / "minigpt" / "minigpt.psk")
+    begun = presk.compile(program["loss"], dims={"batch": 4}).init(seed=1)
+    same = {
+        ".".join(path): bool((leaf == other.astype(np.float32)).all())
+        for (path, leaf), (_, other) in zip(trees.leaves(run.params), trees.leaves(begun), strict=True)
+    }
+    still = {"tok.w", "blocks.att.qkv.w", "blocks.att.qkv.b", "blocks.att.out.w", "blocks.att.out.b"}
+    assert {name for name, unmoved in same.items() if unmoved} == still
+
+
+@pytest.mark.parametrize(("example", "block"), [("classifier", "fruit"), ("vae", "ring")])
+def test_dropout_and_noise_are_the_same_draws_everywhere(examples: Path, example: str, block: str) -> None:
+    entry = presk.load(examples / example / f"{example}.psk")[block]
+    runs = [presk.train(entry, steps=5, backend=each, threads=3) for each in ("kernel", "native")]
+    assert bits(runs[0]) == bits(runs[1])
+    exact = presk.train(entry, steps=5, backend="interp", bits=96)
+    assert runs[0].losses == pytest.approx(exact.losses, rel=1e-5)
