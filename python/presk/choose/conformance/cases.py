@@ -101,6 +101,38 @@ SIZES: Mapping[str, tuple[Mapping[str, int], Entries]] = {
         {},
         {"Attention.apply": TEXTS, "Block.apply": TEXTS, "GPT.apply": {"batch": 2}, "loss": {"batch": 2}},
     ),
+    "tutorial/05_gradients.psk": (
+        {},
+        {
+            "Line.apply": {"n": 6},
+            "loss": {"n": 6},
+            "descend": {"n": 6},
+            "pull": {"n": 6},
+            "curve": {},
+            "slope": {},
+            "bottom": {},
+            "sinc": {},
+            "slopes": {"n": 5},
+            "sums": {"n": 5},
+        },
+    ),
+    "tutorial/06_training.psk": (
+        {"N": 32},
+        {"Net.apply": {"batch": 8}, "classify": {"batch": 8}, "loss": {"batch": 8}, "points": {"batch": 8}},
+    ),
+    "tutorial/07_generation.psk": (
+        {"V": 32, "D": 16, "H": 2, "T": 8},
+        {
+            "Attention.project": {"batch": 3},
+            "Attention.apply": {"batch": 2},
+            "Attention.step": {"batch": 2},
+            "Block.apply": {"batch": 2},
+            "Block.step": {"batch": 2},
+            "GPT.apply": {"batch": 2},
+            "GPT.next_token": {"batch": 2},
+            "loss": {"batch": 2},
+        },
+    ),
     "norms/norms.psk": (
         {},
         {
@@ -178,6 +210,7 @@ SIZES: Mapping[str, tuple[Mapping[str, int], Entries]] = {
 """Every example's constants, and the sizes of every entry of it."""
 
 WITHOUT_CASE = {
+    "tutorial/07_generation.psk": {"choose": "samples, at a made-up temperature: `sample` is measured by itself"},
     "numerics/lorenz.psk": {"rk4": "takes a function: `orbit` calls it"},
     "numerics/newton.psk": {"newton": "takes functions: `cube_root` and `kepler` call it"},
 }
