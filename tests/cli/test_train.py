@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import resource
 import shlex
 import signal
 import subprocess
@@ -265,3 +266,16 @@ def test_examples_that_are_programs_or_tables(presk: Run, line: Path) -> None:
     np.savez("x.npz", x=np.zeros(20))
     line.write_text(all_codes()["E8077"].example)
     refused(presk("train", line), "E8077")
+
+
+def test_a_disk_that_takes_no_more_leaves_a_run_that_goes_on(process: Process, presk: Run, line: Path) -> None:
+    def small() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+
+    whole = presk("train", line, "--out", "whole", "-q")
+    run = process("train", line, "--out", "r", "-q", preexec_fn=small)
+    _, err = run.communicate(timeout=100)
+    assert run.returncode == 1
+    assert "error[E8002]: `r/metrics.jsonl` can't be written: File too large" in err
+    assert digest(presk("train", line, "--resume", "--out", "r", "-q")) == digest(whole)
+    assert Path("r/metrics.jsonl").read_bytes() == Path("whole/metrics.jsonl").read_bytes()
