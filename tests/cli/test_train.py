@@ -211,6 +211,7 @@ def test_an_interrupt_saves_and_is_130(process: Process, presk: Run, line: Path,
     run.send_signal(signal.SIGINT)
     _, err = run.communicate(timeout=60)
     assert run.returncode == 130, err
+    assert err.splitlines()[-2].startswith("note: saved behind step ")
     assert err.splitlines()[-1] == "interrupted"
     lines = (tmp_path / "r" / "metrics.jsonl").read_text().splitlines()
     last = json.loads([each for each in lines if '"norm"' in each][-1])["step"]

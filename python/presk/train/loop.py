@@ -121,6 +121,8 @@ class _Loop:
             missing = draw_losses(self.folder.path / PLOT, training.task.block.name, self.history)
             if missing is not None:
                 self.tell(Remark(missing))
+            if stop.asked:
+                self.tell(Remark(f"saved behind step {position.mark.step}: --resume goes on from there"))
 
     def _step(self, position: Position, rows: Mapping[str, Any]) -> None:
         training, mark = self.training, position.mark
