@@ -1,11 +1,11 @@
-"""Kernel text with other names: variables, counters and buffers of statements replaced, nothing else.
+"""Kernel text walked, and with other names: variables, counters and buffers of statements replaced, nothing else.
 
 Called by passes that write statements several times or bring those of several kernels together.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from presk.kernel.nodes import (
@@ -74,3 +74,21 @@ class Renaming:
                 return Apply(function, tuple(self.access(each) for each in sources), self.access(target), count)
             case Tile(sum=total, left=left, right=right):
                 return replace(statement, sum=self.access(total), left=self.access(left), right=self.access(right))
+
+
+def parts(value: Expression) -> Iterator[Expression]:
+    """An expression and all within it, indices of its loads too."""
+    yield value
+    match value:
+        case Load(access):
+            inner = access.index
+        case Unary(operand=operand) | Splat(operand):
+            inner = (operand,)
+        case Binary(left=left, right=right):
+            inner = (left, right)
+        case Call(arguments=arguments):
+            inner = arguments
+        case _:
+            inner = ()
+    for each in inner:
+        yield from parts(each)

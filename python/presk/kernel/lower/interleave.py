@@ -26,14 +26,12 @@ from presk.kernel.nodes import (
     Integer,
     Kernel,
     Load,
-    Splat,
     Statement,
     Store,
     Tile,
-    Unary,
     Variable,
 )
-from presk.kernel.renaming import Renaming
+from presk.kernel.renaming import Renaming, parts
 
 ROWS = (2, 4, 8)
 """How many rows may be taken at once; eight sums fill the time that one addition takes on current processors."""
@@ -55,9 +53,9 @@ def is_slow_alone(loop: For) -> bool:
     inner = [each for each in loop.body if isinstance(each, For)]
     counter = Variable("i", loop.counter)
     accesses = [
-        each.access for one in inner for value in _values(one) for each in _parts(value) if isinstance(each, Load)
+        each.access for one in inner for value in _values(one) for each in parts(value) if isinstance(each, Load)
     ]
-    if any(access.index and counter in _parts(access.index[-1]) for access in accesses):
+    if any(access.index and counter in parts(access.index[-1]) for access in accesses):
         return False
     return any(_carries(each, besides=("max", "min")) for each in inner)
 
@@ -142,9 +140,9 @@ def _carries(loop: For, besides: tuple[str, ...] = ()) -> bool:
     carried = False
     for statement in _flat(loop.body):
         value = statement.value
-        if any(isinstance(each, Call) and each.function in FUNCTIONS for each in _parts(value)):
+        if any(isinstance(each, Call) and each.function in FUNCTIONS for each in parts(value)):
             return False
-        read |= {each for each in _parts(value) if isinstance(each, Variable)}
+        read |= {each for each in parts(value) if isinstance(each, Variable)}
         if isinstance(statement, Assign) and statement.variable in read:
             carried = carried or not (isinstance(value, Call) and value.function in besides)
     return carried
@@ -164,21 +162,3 @@ def _flat(body: Sequence[Statement]) -> Iterator[Assign | Store]:
                 yield from _flat(inner)
             case Apply() | Tile():
                 continue
-
-
-def _parts(value: Expression) -> Iterator[Expression]:
-    """An expression and all within it."""
-    yield value
-    match value:
-        case Load(access):
-            inner = access.index
-        case Unary(operand=operand) | Splat(operand):
-            inner = (operand,)
-        case Binary(left=left, right=right):
-            inner = (left, right)
-        case Call(arguments=arguments):
-            inner = arguments
-        case _:
-            inner = ()
-    for each in inner:
-        yield from _parts(each)

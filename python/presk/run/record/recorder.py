@@ -36,6 +36,7 @@ from presk.run.record.arena import place
 from presk.run.record.coalesce import Recorded, coalesce
 from presk.run.record.epilogues import joins_of
 from presk.run.record.frame import Choices, Frame
+from presk.run.record.fuse import fused
 from presk.run.record.handles import Handle, Held, Known, Tree, build, component, leaves, replaced, volume
 from presk.run.record.loops import LeafMap
 from presk.run.record.quantised import quantised
@@ -163,6 +164,9 @@ def record(
     outputs = _outputs(recorder, program, result)
     steps, shared = coalesce(recorder.steps, recorder.regions, inputs)
     outputs = [Output(o.path, o.element, o.shape, shared.get(at)) for at, o in enumerate(outputs)]
+    if choices.machine is not None:
+        same = {Name("o", output): Name("h", taken) for output, taken in shared.items()}
+        steps = fused(steps, recorder.kernels, same)
     regions, arena, steps = place(steps, recorder.regions)
     steps, kernels = _numbered(steps, list(recorder.kernels))
     return Schedule(
