@@ -53,12 +53,16 @@ class EntryInfo:
 
 @dataclass
 class Checked:
-    """A program that checks. `overrides` replace constants' values when an entry is bound."""
+    """A program that checks. `overrides` replace constants' values when an entry is bound.
+
+    `own` are the files it was checked with; an entry's name may open further ones of the library later.
+    """
 
     files: Files
     session: CheckSession
     overrides: Mapping[str, Constant]
     trains: Mapping[str, training.TrainBlock] = field(default_factory=dict[str, training.TrainBlock])
+    own: tuple[File, ...] = ()
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -67,9 +71,9 @@ class Checked:
 
     @property
     def hash(self) -> str:
-        """A hash of what all files declare and of the overrides; layout and comments don't count."""
+        """A hash of what all its files declare and of the overrides; layout and comments don't count."""
         digest = hashlib.sha256(HASHED)
-        for file in self.files.all:
+        for file in self.own:
             digest.update(content(file.content))
         for name in sorted(self.overrides):
             digest.update(f"{name}={constants.show(self.overrides[name])}\0".encode())
@@ -151,6 +155,7 @@ def _check_source(
         diagnostics.extend(found)
         diagnostics.extend(_check_files(session, [file for file in files.all if file not in imported]))
         diagnostics.extend([*session.found, *session.graph.cycles()])
+    checked.own = tuple(files.all)
     return checked, _ordered(files, diagnostics)
 
 

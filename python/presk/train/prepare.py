@@ -7,6 +7,7 @@ its own), threads nor plan are among them. Called by the loop and by whoever tim
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,12 +15,14 @@ from typing import Any
 
 from presk.check.program import Checked
 from presk.check.recipes import Recipe
+from presk.check.scope import File
 from presk.check.training import TrainBlock
 from presk.core.nodes import Program
 from presk.realization.model import Plan, Realization
 from presk.run import trees
 from presk.run.backend import Backend, Entry, Executable
 from presk.shapes import constants
+from presk.syntax.content import content
 from presk.text.diagnostics import fail
 from presk.train.batch_types import leaves, settle
 from presk.train.rates import Rate, is_constant, read_rate
@@ -147,7 +150,7 @@ def _settings(task: Task, how: How, data: Data, length: int, seed: int) -> dict[
         "model": task.model.label,
         "realization": how.numbers,
         "seed": str(seed),
-        "optimizer": _text(block.optimizer),
+        "optimizer": f"{_text(block.optimizer)} of {_file_hash(block.optimizer_file)}",
         "rate": rate,
         "clip": "none" if block.clip is None else constants.show(block.clip),
         "freeze": ", ".join(block.freeze) or "none",
@@ -155,6 +158,11 @@ def _settings(task: Task, how: How, data: Data, length: int, seed: int) -> dict[
         "last": "keep" if block.keep_last else "drop",
         "data": f"{data.train.count} rows{measured}, {data.train.hash()}",
     }
+
+
+def _file_hash(file: File) -> str:
+    """The start of the hash of what a file declares."""
+    return f"sha256:{hashlib.sha256(content(file.content)).hexdigest()[:16]}"
 
 
 def _text(recipe: Recipe) -> str:

@@ -338,3 +338,10 @@ def test_dropout_and_noise_are_the_same_draws_everywhere(examples: Path, example
     assert bits(runs[0]) == bits(runs[1])
     exact = presk.train(entry, steps=5, backend="interp", bits=96)
     assert runs[0].losses == pytest.approx(exact.losses, rel=1e-5)
+
+
+def test_what_else_a_program_was_asked_for_is_no_setting(tmp_path: Path) -> None:
+    one = program()
+    presk.compile(one["lion.step[Linear{2, 1}]"])
+    presk.train(one["fit"], data=DATA, realize="f64", out=tmp_path / "r", steps=3)
+    assert bits(fit(out=tmp_path / "r", resume=True)) == bits(fit())
