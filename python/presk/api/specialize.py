@@ -100,8 +100,15 @@ class Recent:
         for each in self._executables:
             result = each.immediate(args, seed, step, row_offset)
             if result is not None:
+                if each is not self._executables[0]:
+                    self.note(each)
                 return result
         return None
+
+    @property
+    def first(self) -> Executable | None:
+        """The one that ran last."""
+        return self._executables[0] if self._executables else None
 
     def note(self, executable: Executable) -> None:
         """Puts an executable first."""
@@ -131,10 +138,18 @@ class Specializer:
 
     def immediate(self, args: Sequence[Any], seed: int, step: int, row_offset: int) -> Any | None:
         """The result where an executable run lately takes all parameters' arguments as they are, else None."""
+        before = self._recent.first
         result = self._recent.run(args, seed, step, row_offset)
-        if result is not None:
-            with self._lock:
-                self._hits += 1
+        if result is None:
+            return None
+        with self._lock:
+            self._hits += 1
+            ran = self._recent.first
+            if ran is not before:
+                known = next((each for each in self._by_type.items() if each[1].executable is ran), None)
+                if known is not None:
+                    self._by_type.move_to_end(known[0])
+                    self.latest = known[1]
         return result
 
     def enter(
