@@ -30,14 +30,18 @@ class RunFolder:
         self.path = path
         self._metrics: IO[bytes] | None = None
 
-    def begin(self, config: Mapping[str, Any]) -> None:
-        """Makes the folder of a new run. E8080 where it holds one already, E8002 where it can't be made.
+    def require_free(self) -> None:
+        """E8080 where the folder holds a run.
 
-        A run that ended before its first checkpoint is none: there is nothing to go on from.
+        One that ended before its first checkpoint is none: there is nothing to go on from.
         """
         if checkpoints.steps(self.path):
             hint = "--resume goes on with it, --out NAME begins another"
             raise fail("E8080", f"the folder `{shown(self.path)}` holds a run already", hint=hint)
+
+    def begin(self, config: Mapping[str, Any]) -> None:
+        """Makes the folder of a new run. E8080 where it holds one already, E8002 where it can't be made."""
+        self.require_free()
         try:
             (self.path / checkpoints.FOLDER).mkdir(parents=True, exist_ok=True)
         except (OSError, ValueError) as error:

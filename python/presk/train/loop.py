@@ -90,6 +90,8 @@ class _Loop:
 
     def begin(self, config: Mapping[str, Any]) -> Position:
         """The position before the first step."""
+        if self.folder is not None:
+            self.folder.require_free()
         parameters, state = self.training.begin()
         self.training.step(self.training.batches.first)  # what can't be compiled leaves no folder behind
         if self.folder is not None:
@@ -109,7 +111,7 @@ class _Loop:
     def run(self, position: Position, stop: Stop) -> None:
         """Steps until the end, and what belongs behind them."""
         training, step = self.training, position.mark.step
-        count = sum(np.asarray(leaf).size for _, leaf in trees.leaves(position.parameters))
+        count = sum(leaf.size for _, leaf in trees.leaves(position.parameters))
         self.tell(Start(step, training.last, count, training.data.train.count))
         for rows in training.batches.from_step(position.mark.step + 1):
             if position.mark.step >= training.last or stop.asked or self._is_stale(position.mark):
