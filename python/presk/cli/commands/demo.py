@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 FOLDER = "presk-demo"
 """Where the tour writes when no folder is named; with a number behind it where that is taken."""
 
-STEPS = 120
+STEPS = 400
 """Steps of the training: a minute or so on two cores."""
 
 

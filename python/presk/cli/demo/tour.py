@@ -156,7 +156,7 @@ class Tour:
         return {
             "data": f"tokens({path}, tokenizer = chars, context = T, split = {SHARE})",
             "batch": str(size.batch),
-            "lr": "cosine(peak = 2e-3, warmup = 20, floor = 2e-4)",
+            "lr": "cosine(peak = 4e-3, warmup = 20, floor = 4e-4)",
             "eval": "100",
             "seed": str(self.settings.seed),
         }
