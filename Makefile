@@ -12,7 +12,7 @@ CARGO = cd rust && PYO3_BUILD_EXTENSION_MODULE=1 PYO3_CONFIG_FILE="$$(ls $(CARGO
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint test-rust test-slow fuzz bench wheel format lock clean
+.PHONY: help setup demo test lint test-rust test-slow fuzz bench memcheck wheel format lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/' | expand -t 20
@@ -44,6 +44,9 @@ fuzz: setup  ## malformed programs, texts and files by the hundred thousand
 
 bench: setup  ## the benchmarks, one after the other
 	set -e; for each in benchmarks/*.py; do echo "# $$each"; $(BIN)/python $$each; done
+
+memcheck: setup  ## machine code under Valgrind, every load and store watched
+	PYTHONMALLOC=malloc PRESK_THREADS=2 valgrind --quiet --smc-check=all-non-file --error-exitcode=9 --suppressions=tests/native/valgrind.supp $(BIN)/python tests/native/memcheck.py
 
 wheel: setup  ## the wheel, in dist/
 	PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/maturin build --quiet --out dist
