@@ -75,9 +75,8 @@ def main() -> None:
 
 def value_of(of: Any, rng: np.random.Generator) -> Any:
     """A value of a tensor's type."""
-    if of.kind == "nat":
-        return rng.integers(0, of.bound.whole, size=of.sizes)
-    return rng.normal(size=of.sizes)
+    found: Any = rng.integers(0, of.bound.whole, size=of.sizes) if of.kind == "nat" else rng.normal(size=of.sizes)
+    return found
 
 
 if __name__ == "__main__":
