@@ -73,10 +73,9 @@ def main() -> None:
     print("done", flush=True)
 
 
-def value_of(of: Any, rng: np.random.Generator) -> Any:
+def value_of(of: Any, rng: Any) -> Any:
     """A value of a tensor's type."""
-    found: Any = rng.integers(0, of.bound.whole, size=of.sizes) if of.kind == "nat" else rng.normal(size=of.sizes)
-    return found
+    return rng.integers(0, of.bound.whole, size=of.sizes) if of.kind == "nat" else rng.normal(size=of.sizes)
 
 
 if __name__ == "__main__":
