@@ -268,7 +268,9 @@ def test_dump_shows_what_a_plan_is(presk: Run, program: Path) -> None:
     chosen = presk(*given, "--plan", "auto").out
     assert chosen.startswith("-- plan auto for ")
     assert "Linear{3, 2}.apply/%2: {" in chosen
-    assert presk(*given, "--plan", "auto", "--stage", "kernel").out.startswith(chosen)
+    kernels = presk(*given, "--plan", "auto", "--stage", "kernel").out
+    assert kernels.startswith(chosen)
+    assert "-- 1 kernel, 1 launch, f32\n-- fusion: 2 launches without it, 1 saved (50%)\n" in kernels
     assert json.loads(presk(*given, "--plan", "default").out) == {"layout": {}}
 
 

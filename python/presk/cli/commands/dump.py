@@ -140,7 +140,7 @@ def _realized(program: Program, donated: tuple[int, ...], stage: str, realize: s
     """The schedule of an entry's simplified Core, or its kernels, or the code made of them."""
     from presk.kernel.dump import print_dump
     from presk.kernel.lowered import Chosen
-    from presk.realization.model import read_plan, read_realization
+    from presk.realization.model import Plan, read_plan, read_realization
     from presk.run.machine import planned_for
     from presk.run.record.choices import choices
     from presk.run.record.chosen_text import print_chosen
@@ -149,8 +149,8 @@ def _realized(program: Program, donated: tuple[int, ...], stage: str, realize: s
     from presk.run.record.text import print_schedule
 
     machine, chosen = planned_for(), dict[str, list[Chosen]]()
-    read = read_plan(plan)
-    schedule = record(program, choices(read_realization(realize), read, program, machine), donated, chosen=chosen)
+    given, read = read_realization(realize), read_plan(plan)
+    schedule = record(program, choices(given, read, program, machine), donated, chosen=chosen)
     if stage == "schedule":
         return print_schedule(schedule)
     if stage in ("clif", "asm"):
@@ -160,8 +160,10 @@ def _realized(program: Program, donated: tuple[int, ...], stage: str, realize: s
     reasons = print_chosen(machine, chosen) if read.rule == "auto" else ""
     if stage == PLAN:
         return reasons or json.dumps(read.json(), indent=2)
-    made, spared = launches(schedule.steps), saved(program)
-    text = print_dump(schedule.kernels, made, schedule.realization, made + spared, spared, expand=expand)
+    made = launches(schedule.steps)
+    plain = record(program, choices(given, Plan("default"), program), donated) if reasons else schedule
+    unfused = launches(plain.steps) + saved(program)
+    text = print_dump(schedule.kernels, made, schedule.realization, unfused, unfused - made, expand=expand)
     return reasons + text
 
 
