@@ -102,7 +102,8 @@ class Layout:
     """What a plan says of one nest (realization.md); None leaves the default.
 
     `form` is `"row-wise"` or `"tiled"`, `tile` (rows, columns), `kblock` a number or `"none"`, `order` such as `"JI"`
-    or `"KIJ"`, `passes` 3 or 2 (softmax); `split` may be `"none"`. Values beyond these are kept as written: lowering
+    or `"KIJ"`, `passes` 3 or 2 (softmax), `runs` whether elementary functions are computed over runs of a loop; `split`
+    may be `"none"`. Values beyond these are kept as written: lowering
     says which of them a nest has.
     """
 
@@ -115,6 +116,7 @@ class Layout:
     pack: bool | str | None = None
     epilogue: bool | str | None = None
     passes: int | None = None
+    runs: bool | None = None
     split: Split | str | None = None
 
 

@@ -1,11 +1,12 @@
 //! Outputs that share an input's buffer: proof that the input is read only at the element about to be stored.
 //!
 //! The proof has two halves. Every load of the input stands, in the same block or deeper in one of its statements,
-//! before a store to the output at the same affine index. And no element of the output is stored twice: each store
-//! gives its loops' rounds different elements, and two stores have no element in common. So when an element is loaded,
-//! nothing has overwritten it. An input that isn't loaded at all needs neither half.
+//! before a store to the output at the same affine index, or before a loop of that block whose stores reach, in one round of
+//! what is around it, exactly the elements the loads before it reached: two loops over one run. And no element of the output
+//! is stored twice: each store gives its loops' rounds different elements, and two stores have no element in common. So
+//! when an element is loaded, nothing has overwritten it. An input that isn't loaded at all needs neither half.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use crate::affine::Affine;
 use crate::error::{Error, ErrorKind};
@@ -23,8 +24,8 @@ pub fn check(kernel: &Kernel) -> Result<(), Error> {
         if check.loads == 0 {
             continue;
         }
-        if let Some(place) = pending.into_values().flatten().next() {
-            return check.fault("is not followed by a store to the same element in its block", place);
+        if let Some(load) = pending.into_values().flatten().next() {
+            return check.fault("is not followed by a store to the same element in its block", load.place);
         }
         check.check_stores()?;
     }
@@ -32,14 +33,27 @@ pub fn check(kernel: &Kernel) -> Result<(), Error> {
 }
 
 type Index = Vec<Affine>;
-/// Places of loads by index, for which no store has been seen.
-type Pending = HashMap<Index, Vec<Place>>;
+/// Loads by index, for which no store has been seen.
+type Pending = HashMap<Index, Vec<Load>>;
+
+/// A load of the input: its lanes and the loops around it, outermost first.
+struct Load {
+    place: Place,
+    lanes: u64,
+    loops: Vec<(u32, u64)>,
+}
+
+/// The elements an access reaches in one round of the loops outside: along each axis, where they begin and how many
+/// lie in a row from there.
+type Reach = Vec<(Affine, u64)>;
 
 /// A store to the output: its index, its lanes, and the extents of the loops around it.
 struct Store {
     index: Index,
     lanes: u64,
     loops: BTreeMap<u32, u64>,
+    /// The same loops, outermost first.
+    around: Vec<(u32, u64)>,
     place: Place,
 }
 
@@ -64,9 +78,11 @@ impl Check<'_> {
         for statement in body {
             self.collect_loads(statement, &mut pending)?;
             if let crate::ir::StatementKind::For(each) = &statement.kind {
+                let before = self.stores.len();
                 self.loops.push((each.variable, each.extent));
                 let inner = self.block(&each.body)?;
                 self.loops.pop();
+                self.settle(&mut pending, before);
                 merge(&mut pending, inner);
             } else if let Some(inner) = statement.kind.body() {
                 let inner = self.block(inner)?;
@@ -85,8 +101,11 @@ impl Check<'_> {
             value.visit(&mut |value| {
                 let Some(access) = value.load().filter(|access| access.buffer == self.input) else { return };
                 self.loads += 1;
-                match self.index(access, matches!(value, Value::Vector(_))) {
-                    Some(index) => pending.entry(index).or_default().push(access.place),
+                let is_vector = matches!(value, Value::Vector(_));
+                let lanes = if is_vector { self.kernel.arithmetic.lanes() } else { 1 };
+                let load = Load { place: access.place, lanes, loops: self.loops.clone() };
+                match self.index(access, is_vector) {
+                    Some(index) => pending.entry(index).or_default().push(load),
                     None => fault = fault.or(Some(access.place)),
                 }
             });
@@ -118,8 +137,29 @@ impl Check<'_> {
         let lanes = if is_vector { self.kernel.arithmetic.lanes() } else { 1 };
         let index = index.unwrap_or_default();
         let loops = self.loops.iter().copied().collect();
-        self.stores.push(Store { index, lanes, loops, place: access.place });
+        self.stores.push(Store { index, lanes, loops, around: self.loops.clone(), place: access.place });
         Ok(())
+    }
+
+    /// Strikes out the loads whose elements are those that the stores of a loop after them, from number `first` on, reach.
+    fn settle(&self, pending: &mut Pending, first: usize) {
+        let depth = self.loops.len();
+        let loads: usize = pending.values().map(Vec::len).sum();
+        if first == self.stores.len() || loads > limits::SHARED_STORES {
+            return;
+        }
+        let axes = self.kernel.buffer(self.output).axes.len();
+        let within = |loops: &[(u32, u64)]| loops[depth..].to_vec();
+        let reached: HashSet<Reach> = self.stores[first..]
+            .iter()
+            .filter_map(|store| reach(store.index.get(..axes)?, store.lanes, &within(&store.around)))
+            .collect();
+        for (index, loads) in pending.iter_mut() {
+            loads.retain(|load| {
+                !reach(&index[..axes], load.lanes, &within(&load.loops)).is_some_and(|reach| reached.contains(&reach))
+            });
+        }
+        pending.retain(|_, loads| !loads.is_empty());
     }
 
     fn check_stores(&self) -> Result<(), Error> {
@@ -140,9 +180,31 @@ impl Check<'_> {
 }
 
 fn merge(into: &mut Pending, from: Pending) {
-    for (index, places) in from {
-        into.entry(index).or_default().extend(places);
+    for (index, loads) in from {
+        into.entry(index).or_default().extend(loads);
     }
+}
+
+/// What an access reaches while the loops within run; none where that isn't a row of elements along each axis.
+fn reach(index: &[Affine], lanes: u64, within: &[(u32, u64)]) -> Option<Reach> {
+    let last = index.len().checked_sub(1)?;
+    let along = |(axis, component): (usize, &Affine)| {
+        let mut begin = component.clone();
+        let mut steps: Vec<(i64, u64)> = Vec::new();
+        for &(counter, extent) in within {
+            steps.extend(begin.terms.remove(&counter).map(|step| (step, extent)));
+        }
+        steps.sort_unstable();
+        let mut length = if axis == last { lanes } else { 1 };
+        for (step, extent) in steps {
+            if u64::try_from(step).ok()? != length {
+                return None;
+            }
+            length = length.checked_mul(extent)?;
+        }
+        Some((begin, length))
+    };
+    index.iter().enumerate().map(along).collect()
 }
 
 /// Whether different rounds (and lanes) of a store have different elements: each counter with more than one round

@@ -14,6 +14,7 @@ from math import prod
 from presk.core.nodes import Ref
 from presk.kernel.lower.contraction import LABELS, Contraction, contraction_of
 from presk.kernel.lower.interleave import is_slow_alone, row_loop
+from presk.kernel.lower.runs import has_runs
 from presk.kernel.lower.space import REGISTER, is_contiguous
 from presk.kernel.lower.task import WIDTH, Task
 from presk.kernel.lowered import Chosen, Launch, Layout, Lowered, Machine, Split
@@ -55,12 +56,17 @@ BLOCK = 256
 def lower(task: Task, rule: Callable[[Task], Lowered], machine: Machine) -> Lowered:
     """The launches of a group at the point chosen for it."""
     layout, why = _layout(task, machine)
+    layout = replace(layout, runs=True)
     lowered = rule(replace(task, layout=layout))
     rows = _rows(task, lowered, machine)
     if rows is not None:
         layout = replace(layout, rows=rows)
         why.append(f"{rows} rows side by side: sums wait for the addition before, not for other rows'")
         lowered = rule(replace(task, layout=layout))
+    if any(has_runs(each.kernel) for each in lowered.launches):
+        why.append("runs: functions of a run of elements at a time")
+    else:
+        layout = replace(layout, runs=None)
     launches = tuple(_divided(each, machine, why) for each in lowered.launches)
     if launches and launches[-1].split is not None:
         layout = replace(layout, split=launches[-1].split)

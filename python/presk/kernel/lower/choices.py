@@ -9,11 +9,15 @@ from __future__ import annotations
 from dataclasses import fields, replace
 
 from presk.kernel.lower.interleave import ROWS
+from presk.kernel.lower.runs import in_runs
 from presk.kernel.lower.task import Task
 from presk.kernel.lowered import Launch, Layout, Split
 from presk.kernel.native import parallel_depths
 from presk.kernel.printer import print_kernel
 from presk.text.diagnostics import PreskError
+
+EVERYWHERE = frozenset(("runs",))
+"""Choices that every nest has: where they find nothing to do, they do nothing."""
 
 SUMS = frozenset(("sum", "mean", "total"))
 """Reductions whose sums may be taken in a wider type."""
@@ -22,9 +26,9 @@ SUMS = frozenset(("sum", "mean", "total"))
 def check_layout(task: Task, known: frozenset[str]) -> None:
     """Raises condition 2 for a key stated that this kind of nest doesn't have."""
     for field in fields(Layout):
-        if getattr(task.layout, field.name) is not None and field.name not in known:
+        if getattr(task.layout, field.name) is not None and field.name not in known | EVERYWHERE:
             primitive = task.apply(task.root).primitive
-            listed = ", ".join(f"`{each}`" for each in sorted(known))
+            listed = ", ".join(f"`{each}`" for each in sorted(known | EVERYWHERE))
             raise task.refuse(2, f"`{field.name}` is no choice of a nest of `{primitive}`", f"it has {listed}")
 
 
@@ -71,7 +75,9 @@ def split(task: Task, launch: Launch) -> Launch:
         if wanted != "none":
             raise task.refuse(2, f"`{wanted}` is no split", '`{"depth": 0, "workers": 2}`, or "none"')
         return replace(launch, whole=True)
-    depths = parallel_depths(print_kernel(launch.kernel))
+    # The loops that are there in the end: runs are cut after this.
+    kernel = in_runs(launch.kernel) if task.layout.runs else launch.kernel
+    depths = parallel_depths(print_kernel(kernel))
     if wanted.depth not in depths:
         known = ", ".join(str(depth) for depth in depths)
         hint = f"loops at depth {known} are" if depths else "this kernel has no parallel loop"

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping
+from functools import partial
 from threading import Lock
 
 from presk.core.groups import Group
 from presk.core.nodes import Body, Function, Loop, MapTrees, Ref
 from presk.core.sites import known_as
 from presk.kernel.lower import auto
-from presk.kernel.lower.table import RULES
+from presk.kernel.lower.runs import laid_in_runs
+from presk.kernel.lower.table import RULES, Rule
 from presk.kernel.lower.task import Task
 from presk.kernel.lowered import Layout, Lowered, Machine, SiteChoice
 from presk.kernel.nodes import Element
@@ -55,7 +57,13 @@ def lower(
     rule = RULES.get(primitive)
     if rule is None:
         raise InternalError(f"`{primitive}` at {task.site} has no kernel")
-    return rule(task) if machine is None else auto.lower(task, rule, machine)
+    return _laid(rule, task) if machine is None else auto.lower(task, partial(_laid, rule), machine)
+
+
+def _laid(rule: Rule, task: Task) -> Lowered:
+    """The launches of a group at the point its layout says."""
+    lowered = rule(task)
+    return laid_in_runs(lowered) if task.layout.runs else lowered
 
 
 def types_of(function: Function) -> Mapping[int, Type]:

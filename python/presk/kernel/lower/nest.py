@@ -22,6 +22,7 @@ from presk.kernel.lower.passes import Passes, Stored
 from presk.kernel.lower.points import RULES
 from presk.kernel.lower.reader import Reader
 from presk.kernel.lower.reals import Unhonoured
+from presk.kernel.lower.runs import launch_in_runs
 from presk.kernel.lower.sharing import in_place
 from presk.kernel.lower.task import Task
 from presk.kernel.lowered import Launch, Lowered
@@ -59,7 +60,12 @@ def lower_nest(task: Task) -> Lowered:
 
 
 def _interleaved(task: Task, launch: Launch) -> Launch:
-    """The launch with as many rows at once as the plan says. Raises E7002 where there is no loop over rows."""
+    """The launch with as many rows at once as the plan says, once its functions are over runs, which leaves the sums alone.
+
+    Raises E7002 where there is no loop over rows.
+    """
+    if task.layout.runs:
+        launch = launch_in_runs(launch)
     rows = task.layout.rows
     if rows is None or rows == "none":
         return launch

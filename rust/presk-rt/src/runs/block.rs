@@ -29,7 +29,51 @@ pub fn map<T: Copy>(x: &Block<T>, y: &mut Block<T>, program: impl Fn(T) -> T) {
     }
 }
 
-/// The function itself, of the elements outside of a program's range.
+/// A program of those elements alone that lie in its range; the others' places stay. They are gathered, so that the
+/// program runs over full vectors, and not at all where there are none.
+#[inline(always)]
+pub fn part<T: Copy + Default>(
+    x: &Block<T>,
+    y: &mut Block<T>,
+    covers: impl Fn(T) -> bool,
+    program: impl Fn(&Block<T>, &mut Block<T>, usize),
+) {
+    if all(x, |x| !covers(x)) {
+        return;
+    }
+    let (mut places, mut count) = ([0u8; BLOCK], 0);
+    for (place, &x) in (0u8..).zip(&x.0) {
+        // Whatever isn't covered is overwritten by the next, without a branch.
+        places[count.min(BLOCK - 1)] = place;
+        count += usize::from(covers(x));
+    }
+    let places = &places[..count];
+    let mut gathered = Block([T::default(); BLOCK]);
+    let mut found = Block([T::default(); BLOCK]);
+    for (gathered, &place) in gathered.0.iter_mut().zip(places) {
+        *gathered = x.0[usize::from(place) % BLOCK];
+    }
+    program(&gathered, &mut found, count);
+    for (&found, &place) in found.0.iter().zip(places) {
+        y.0[usize::from(place) % BLOCK] = found;
+    }
+}
+
+/// Elements a program takes at a time of a block that isn't full.
+const STEP: usize = 16;
+
+/// The straight-line program of each of a block's first elements, and of whatever fills the last vector up.
+#[inline(always)]
+pub fn map_first<T: Copy>(x: &Block<T>, y: &mut Block<T>, count: usize, program: impl Fn(T) -> T) {
+    let steps = y.0.chunks_exact_mut(STEP).zip(x.0.chunks_exact(STEP));
+    for (y, x) in steps.take(count.div_ceil(STEP)) {
+        for (y, &x) in y.iter_mut().zip(x) {
+            *y = program(x);
+        }
+    }
+}
+
+/// The function itself, of the elements outside of all programs' range.
 #[inline(always)]
 pub fn patch<T: Copy>(x: &Block<T>, y: &mut Block<T>, covers: impl Fn(T) -> bool, function: fn(T) -> T) {
     if all(x, &covers) {
@@ -71,25 +115,36 @@ pub unsafe fn run_of_two<T: Copy + Default>(
     program: impl Fn(&Block<T>, &Block<T>, &mut Block<T>),
 ) {
     let mut y = Block([T::default(); BLOCK]);
-    let whole = count - count % BLOCK;
-    for at in (0..whole).step_by(BLOCK) {
-        // SAFETY: `at` + BLOCK is at most `count`. A block is read as a whole before any of it is written.
-        let block = |source: *const T| Block(unsafe { source.add(at).cast::<[T; BLOCK]>().read_unaligned() });
-        program(&block(left), &block(right), &mut y);
-        // SAFETY: as above.
-        unsafe { target.add(at).cast::<[T; BLOCK]>().write_unaligned(y.0) };
+    // The program is called at one place: only so is it sure to be compiled for the instruction set of the caller.
+    for at in (0..count).step_by(BLOCK) {
+        let filled = BLOCK.min(count - at);
+        // SAFETY: `at` + `filled` is at most `count`, and `filled` at least 1. A block is read as a whole before any of it
+        // is written.
+        unsafe {
+            program(&block(left.add(at), filled), &block(right.add(at), filled), &mut y);
+            if filled == BLOCK {
+                target.add(at).cast::<[T; BLOCK]>().write_unaligned(y.0);
+            } else {
+                copy(y.0.as_ptr(), target.add(at), filled);
+            }
+        }
     }
-    let rest = count - whole;
-    if rest > 0 {
-        // SAFETY: the run has `rest` elements from `whole` on, at least one.
-        let block = |source: *const T| unsafe {
-            let mut x = Block([source.add(count - 1).read_unaligned(); BLOCK]);
-            copy(source.add(whole), x.0.as_mut_ptr(), rest);
-            x
-        };
-        program(&block(left), &block(right), &mut y);
-        // SAFETY: as above; `y` is this function's own.
-        unsafe { copy(y.0.as_ptr(), target.add(whole), rest) };
+}
+
+/// The block that begins at an element; where it isn't full, its last element fills it up.
+///
+/// # Safety
+/// `source` points to `filled` elements, 1 to [`BLOCK`].
+#[inline(always)]
+unsafe fn block<T: Copy>(source: *const T, filled: usize) -> Block<T> {
+    // SAFETY: the caller's promise; `x` is this function's own.
+    unsafe {
+        if filled == BLOCK {
+            return Block(source.cast::<[T; BLOCK]>().read_unaligned());
+        }
+        let mut x = Block([source.add(filled - 1).read_unaligned(); BLOCK]);
+        copy(source, x.0.as_mut_ptr(), filled);
+        x
     }
 }
 

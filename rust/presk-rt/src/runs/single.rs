@@ -1,37 +1,19 @@
-//! The elementary functions of f32 over blocks.
+//! The elementary functions of f32 over blocks: the crate's operations in the crate's order, with the branches that choose
+//! between values turned into choices.
 
-use crate::runs::block::{Block, map};
-
+mod erf;
 mod exp;
+mod expm1;
+mod log;
+mod pow;
+mod trigonometric;
 
+pub use erf::erf;
 pub use exp::exp;
-
-/// The crate's functions, element by element.
-macro_rules! crates {
-    ($($name:ident = $function:path),*) => {
-        $(#[inline(always)]
-        pub fn $name(x: &Block<f32>, y: &mut Block<f32>) {
-            map(x, y, $function);
-        })*
-    };
-}
-
-crates!(
-    expm1 = libm::expm1f,
-    log = libm::logf,
-    log1p = libm::log1pf,
-    tanh = libm::tanhf,
-    sin = libm::sinf,
-    cos = libm::cosf,
-    erf = libm::erff
-);
-
-#[inline(always)]
-pub fn pow(x: &Block<f32>, exponents: &Block<f32>, y: &mut Block<f32>) {
-    for ((y, &x), &exponent) in y.0.iter_mut().zip(&x.0).zip(&exponents.0) {
-        *y = libm::powf(x, exponent);
-    }
-}
+pub use expm1::{expm1, tanh};
+pub use log::{log, log1p};
+pub use pow::pow;
+pub use trigonometric::{cos, sin};
 
 /// The integer part of a real, which must be within reach.
 #[inline(always)]
@@ -44,4 +26,11 @@ fn number(x: f32) -> i32 {
 #[inline(always)]
 fn power_of_two(k: i32) -> f32 {
     f32::from_bits(((k + 127) << 23).cast_unsigned())
+}
+
+/// A real between two bounds; NaN is at the lower one.
+#[inline(always)]
+fn within(x: f32, least: f32, most: f32) -> f32 {
+    let x = if x > least { x } else { least };
+    if x < most { x } else { most }
 }

@@ -1,7 +1,7 @@
-//! `expf`, restated without branches, for every argument.
+//! `expf`, for every argument.
 
+use super::{number, power_of_two, within};
 use crate::runs::block::{Block, map};
-use crate::runs::single::{number, power_of_two};
 
 const LN2_HI: f32 = 6.9314575195e-01;
 const LN2_LO: f32 = 1.4286067653e-06;
@@ -9,10 +9,10 @@ const INV_LN2: f32 = 1.4426950216e+00;
 const P1: f32 = 1.6666625440e-1;
 const P2: f32 = -2.7667332906e-3;
 
-/// Below it the result is 0, as at it.
+/// At it and below the result is 0.
 const LEAST: f32 = -104.5;
 
-/// Above it the result is infinite, as at it.
+/// At it and above the result is infinite.
 const MOST: f32 = 89.0;
 
 /// 2⁻¹⁴: up to it the result is 1 + x.
@@ -20,17 +20,19 @@ const TINY: f32 = 6.103_515_6e-5;
 
 #[inline(always)]
 pub fn exp(x: &Block<f32>, y: &mut Block<f32>) {
-    map(x, y, value);
+    map(x, y, |x| {
+        let value = bounded(within(x, LEAST, MOST));
+        if x.is_nan() { x } else { value }
+    });
 }
 
+/// The exponential of what lies between the bounds.
 #[inline(always)]
-pub fn value(x: f32) -> f32 {
-    let within = if x > LEAST { x } else { LEAST };
-    let within = if within < MOST { within } else { MOST };
-    let half = if within < 0.0 { -0.5 } else { 0.5 };
-    let k = number(INV_LN2 * within + half);
+pub fn bounded(x: f32) -> f32 {
+    let half = if x < 0.0 { -0.5 } else { 0.5 };
+    let k = number(INV_LN2 * x + half);
     let kf = k as f32;
-    let hi = within - kf * LN2_HI;
+    let hi = x - kf * LN2_HI;
     let lo = kf * LN2_LO;
     let r = hi - lo;
     let rr = r * r;
@@ -39,6 +41,5 @@ pub fn value(x: f32) -> f32 {
     // In two steps, the first exact: the second may be subnormal or infinite.
     let first = k >> 1;
     let scaled = y * power_of_two(first) * power_of_two(k - first);
-    let scaled = if x.abs() <= TINY { 1.0 + x } else { scaled };
-    if x.is_nan() { x } else { scaled }
+    if x.abs() <= TINY { 1.0 + x } else { scaled }
 }

@@ -1,0 +1,135 @@
+//! `erff`, for every argument: one program up to 0.84375, one up to 1.25, one beyond.
+
+use super::exp;
+use crate::runs::block::{Block, all, map, map_first, part};
+
+const ERX: f32 = 8.4506291151e-01;
+const EFX8: f32 = 1.0270333290e+00;
+const PP0: f32 = 1.2837916613e-01;
+const PP1: f32 = -3.2504209876e-01;
+const PP2: f32 = -2.8481749818e-02;
+const PP3: f32 = -5.7702702470e-03;
+const PP4: f32 = -2.3763017452e-05;
+const QQ1: f32 = 3.9791721106e-01;
+const QQ2: f32 = 6.5022252500e-02;
+const QQ3: f32 = 5.0813062117e-03;
+const QQ4: f32 = 1.3249473704e-04;
+const QQ5: f32 = -3.9602282413e-06;
+const PA0: f32 = -2.3621185683e-03;
+const PA1: f32 = 4.1485610604e-01;
+const PA2: f32 = -3.7220788002e-01;
+const PA3: f32 = 3.1834661961e-01;
+const PA4: f32 = -1.1089469492e-01;
+const PA5: f32 = 3.5478305072e-02;
+const PA6: f32 = -2.1663755178e-03;
+const QA1: f32 = 1.0642088205e-01;
+const QA2: f32 = 5.4039794207e-01;
+const QA3: f32 = 7.1828655899e-02;
+const QA4: f32 = 1.2617121637e-01;
+const QA5: f32 = 1.3637083583e-02;
+const QA6: f32 = 1.1984500103e-02;
+const RA0: f32 = -9.8649440333e-03;
+const RA1: f32 = -6.9385856390e-01;
+const RA2: f32 = -1.0558626175e+01;
+const RA3: f32 = -6.2375331879e+01;
+const RA4: f32 = -1.6239666748e+02;
+const RA5: f32 = -1.8460508728e+02;
+const RA6: f32 = -8.1287437439e+01;
+const RA7: f32 = -9.8143291473e+00;
+const SA1: f32 = 1.9651271820e+01;
+const SA2: f32 = 1.3765776062e+02;
+const SA3: f32 = 4.3456588745e+02;
+const SA4: f32 = 6.4538726807e+02;
+const SA5: f32 = 4.2900814819e+02;
+const SA6: f32 = 1.0863500214e+02;
+const SA7: f32 = 6.5702495575e+00;
+const SA8: f32 = -6.0424413532e-02;
+const RB0: f32 = -9.8649431020e-03;
+const RB1: f32 = -7.9928326607e-01;
+const RB2: f32 = -1.7757955551e+01;
+const RB3: f32 = -1.6063638306e+02;
+const RB4: f32 = -6.3756646729e+02;
+const RB5: f32 = -1.0250950928e+03;
+const RB6: f32 = -4.8351919556e+02;
+const SB1: f32 = 3.0338060379e+01;
+const SB2: f32 = 3.2579251099e+02;
+const SB3: f32 = 1.5367296143e+03;
+const SB4: f32 = 3.1998581543e+03;
+const SB5: f32 = 2.5530502930e+03;
+const SB6: f32 = 4.7452853394e+02;
+const SB7: f32 = -2.2440952301e+01;
+
+/// Where the first program ends, and the second.
+const FIRST: f32 = 0.84375;
+const SECOND: f32 = 1.25;
+
+/// 1 / 0.35, where the coefficients change.
+const CHANGE: f32 = f32::from_bits(0x4036_db6d);
+
+/// 2⁻²⁸: below it the result is computed without underflow.
+const TINY: f32 = f32::from_bits(0x3180_0000);
+
+/// From here on the result is 1.
+const ONE: f32 = 6.0;
+
+#[inline(always)]
+pub fn erf(x: &Block<f32>, y: &mut Block<f32>) {
+    if all(x, |x| x.abs() < FIRST) {
+        return map(x, y, first);
+    }
+    part(x, y, |x| x.abs() < FIRST, |x, y, count| map_first(x, y, count, first));
+    part(x, y, |x| x.abs() >= FIRST && x.abs() < SECOND, |x, y, count| map_first(x, y, count, second));
+    part(x, y, |x| !(x.abs() < SECOND), |x, y, count| map_first(x, y, count, last));
+}
+
+#[inline(always)]
+fn first(x: f32) -> f32 {
+    let z = x * x;
+    let r = PP0 + z * (PP1 + z * (PP2 + z * (PP3 + z * PP4)));
+    let s = 1.0 + z * (QQ1 + z * (QQ2 + z * (QQ3 + z * (QQ4 + z * QQ5))));
+    let y = r / s;
+    let value = x + x * y;
+    if x.abs() < TINY { 0.125 * (8.0 * x + EFX8 * x) } else { value }
+}
+
+#[inline(always)]
+fn second(x: f32) -> f32 {
+    let s = x.abs() - 1.0;
+    let p = PA0 + s * (PA1 + s * (PA2 + s * (PA3 + s * (PA4 + s * (PA5 + s * PA6)))));
+    let q = 1.0 + s * (QA1 + s * (QA2 + s * (QA3 + s * (QA4 + s * (QA5 + s * QA6)))));
+    signed(1.0 - (1.0 - ERX - p / q), x)
+}
+
+#[inline(always)]
+fn last(x: f32) -> f32 {
+    let size = if x.abs() < ONE { x.abs() } else { ONE };
+    let s = 1.0 / (size * size);
+    let is_low = size < CHANGE;
+    // Of two polynomials one, by its coefficients; a 0 in front changes nothing.
+    let of = |low: f32, high: f32| if is_low { low } else { high };
+    let r = of(RA5, RB5) + s * (of(RA6, RB6) + s * of(RA7, 0.0));
+    let r = of(RA2, RB2) + s * (of(RA3, RB3) + s * (of(RA4, RB4) + s * r));
+    let r = of(RA0, RB0) + s * (of(RA1, RB1) + s * r);
+    let q = of(SA6, SB6) + s * (of(SA7, SB7) + s * of(SA8, 0.0));
+    let q = of(SA3, SB3) + s * (of(SA4, SB4) + s * (of(SA5, SB5) + s * q));
+    let q = 1.0 + s * (of(SA1, SB1) + s * (of(SA2, SB2) + s * q));
+    let z = upper(size);
+    let left = exp::bounded(-z * z - 0.5625);
+    let right = exp::bounded((z - size) * (z + size) + r / q);
+    let value = 1.0 - left * right / size;
+    let value = if x.abs() < ONE { value } else { 1.0 };
+    let value = signed(value, x);
+    if x.is_nan() { x } else { value }
+}
+
+/// A number without the lower part of its digits.
+#[inline(always)]
+fn upper(x: f32) -> f32 {
+    f32::from_bits(x.to_bits() & 0xffff_e000)
+}
+
+/// A positive number with another's sign.
+#[inline(always)]
+fn signed(value: f32, x: f32) -> f32 {
+    if x.is_sign_negative() { -value } else { value }
+}
