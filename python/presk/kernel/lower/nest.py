@@ -60,7 +60,7 @@ def lower_nest(task: Task) -> Lowered:
 
 
 def _interleaved(task: Task, launch: Launch) -> Launch:
-    """The launch with as many rows at once as the plan says, once its functions are over runs, which leaves the sums alone.
+    """The launch with as many rows at once as the plan says, its functions over runs first: that leaves sums alone.
 
     Raises E7002 where there is no loop over rows.
     """
