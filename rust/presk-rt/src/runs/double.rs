@@ -1,31 +1,52 @@
-//! The elementary functions of f64 over blocks.
+//! The elementary functions of f64 over blocks: the crate's operations in the crate's order, with the branches that choose
+//! between values turned into choices. Where the crate compares the upper halves of numbers, so do the bounds here.
 
-use crate::runs::block::{Block, map};
+mod erf;
+mod exp;
+mod expm1;
+mod log;
+mod pow;
+mod trigonometric;
 
-/// The crate's functions, element by element.
-macro_rules! crates {
-    ($($name:ident = $function:path),*) => {
-        $(#[inline(always)]
-        pub fn $name(x: &Block<f64>, y: &mut Block<f64>) {
-            map(x, y, $function);
-        })*
-    };
+pub use erf::erf;
+pub use exp::exp;
+pub use expm1::{expm1, tanh};
+pub use log::{log, log1p};
+pub use pow::pow;
+pub use trigonometric::{cos, sin};
+
+/// The integer part of a real, which must be within reach of 32 bits.
+#[inline(always)]
+fn number(x: f64) -> i32 {
+    // SAFETY: every program bounds what it gives, NaN included.
+    unsafe { x.to_int_unchecked() }
 }
 
-crates!(
-    exp = libm::exp,
-    expm1 = libm::expm1,
-    log = libm::log,
-    log1p = libm::log1p,
-    tanh = libm::tanh,
-    sin = libm::sin,
-    cos = libm::cos,
-    erf = libm::erf
-);
-
+/// 2ᵏ for −1023 < k < 1024.
 #[inline(always)]
-pub fn pow(x: &Block<f64>, exponents: &Block<f64>, y: &mut Block<f64>) {
-    for ((y, &x), &exponent) in y.0.iter_mut().zip(&x.0).zip(&exponents.0) {
-        *y = libm::pow(x, exponent);
-    }
+fn power_of_two(k: i32) -> f64 {
+    f64::from_bits((i64::from(k) + 1023).cast_unsigned() << 52)
+}
+
+/// The least number whose upper half is this.
+const fn upper(bits: u64) -> f64 {
+    f64::from_bits(bits << 32)
+}
+
+/// A real between two bounds; NaN is at the lower one.
+#[inline(always)]
+fn within(x: f64, least: f64, most: f64) -> f64 {
+    let x = if x > least { x } else { least };
+    if x < most { x } else { most }
+}
+
+/// Half of ln 2, as the crate compares with it: below it an argument isn't reduced.
+const HALF_LN2: f64 = upper(0x3fd6_2e43);
+
+/// The multiple of ln 2 that is taken from an argument.
+#[inline(always)]
+fn multiple(x: f64) -> i32 {
+    const INV_LN2: f64 = 1.44269504088896338700e+00;
+    let half = if x < 0.0 { -0.5 } else { 0.5 };
+    number(if x.abs() < HALF_LN2 { 0.0 } else { INV_LN2 * x + half })
 }

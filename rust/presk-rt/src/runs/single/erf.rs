@@ -113,7 +113,7 @@ fn last(x: f32) -> f32 {
     let q = of(SA6, SB6) + s * (of(SA7, SB7) + s * of(SA8, 0.0));
     let q = of(SA3, SB3) + s * (of(SA4, SB4) + s * (of(SA5, SB5) + s * q));
     let q = 1.0 + s * (of(SA1, SB1) + s * (of(SA2, SB2) + s * q));
-    let z = upper(size);
+    let z = cut(size);
     let left = exp::bounded(-z * z - 0.5625);
     let right = exp::bounded((z - size) * (z + size) + r / q);
     let value = 1.0 - left * right / size;
@@ -124,7 +124,7 @@ fn last(x: f32) -> f32 {
 
 /// A number without the lower part of its digits.
 #[inline(always)]
-fn upper(x: f32) -> f32 {
+fn cut(x: f32) -> f32 {
     f32::from_bits(x.to_bits() & 0xffff_e000)
 }
 

@@ -1,0 +1,48 @@
+//! `exp`, for every argument.
+
+use super::{multiple, power_of_two, upper, within};
+use crate::runs::block::{Block, map};
+
+const LN2_HI: f64 = 6.93147180369123816490e-01;
+const LN2_LO: f64 = 1.90821492927058770002e-10;
+const P1: f64 = 1.66666666666666019037e-01;
+const P2: f64 = -2.77777777770155933842e-03;
+const P3: f64 = 6.61375632143793436117e-05;
+const P4: f64 = -1.65339022054652515390e-06;
+const P5: f64 = 4.13813679705723846039e-08;
+
+/// Below it the result is 0.
+const LEAST: f64 = -745.13321910194110842;
+
+/// Above it the result is infinite.
+const MOST: f64 = 709.782712893383973096;
+
+/// 2⁻²⁸ and a little: below it the result is 1 + x.
+const TINY: f64 = upper(0x3e30_0001);
+
+#[inline(always)]
+pub fn exp(x: &Block<f64>, y: &mut Block<f64>) {
+    map(x, y, |x| {
+        let value = bounded(within(x, LEAST, MOST));
+        let value = if x < LEAST { 0.0 } else { value };
+        let value = if x > MOST { f64::INFINITY } else { value };
+        if x.is_nan() { x } else { value }
+    });
+}
+
+/// The exponential of what lies between the bounds.
+#[inline(always)]
+pub fn bounded(x: f64) -> f64 {
+    let k = multiple(x);
+    let kf = f64::from(k);
+    let hi = x - kf * LN2_HI;
+    let lo = kf * LN2_LO;
+    let r = hi - lo;
+    let rr = r * r;
+    let c = r - rr * (P1 + rr * (P2 + rr * (P3 + rr * (P4 + rr * P5))));
+    let y = 1.0 + (r * c / (2.0 - c) - lo + hi);
+    // In two steps, the first exact: the second may be subnormal or infinite.
+    let first = k >> 1;
+    let scaled = y * power_of_two(first) * power_of_two(k - first);
+    if x.abs() < TINY { 1.0 + x } else { scaled }
+}
