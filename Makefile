@@ -12,7 +12,7 @@ CARGO = cd rust && PYO3_BUILD_EXTENSION_MODULE=1 PYO3_CONFIG_FILE="$$(ls $(CARGO
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint test-rust test-slow fuzz bench memcheck wheel format lock clean
+.PHONY: help setup demo test lint test-rust test-slow test-functions fuzz bench memcheck wheel format lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/' | expand -t 20
@@ -37,6 +37,9 @@ test-rust: setup  ## the tests of the Rust crates alone
 
 test-slow: setup  ## the tests that `make test` leaves out
 	$(PYTEST) -m slow
+
+test-functions: setup  ## the elementary functions over runs, on every f32 there is and 10⁸ numbers of f64
+	PRESK_FUNCTIONS=all $(CARGO) test --release --locked --package presk-rt --test functions
 
 fuzz: setup  ## malformed programs, texts and files by the hundred thousand
 	PRESK_FUZZ=100000 $(PYTEST) tests/fuzz -n auto -m 'slow or not slow'

@@ -77,6 +77,17 @@ pub fn apply<T: Real>(isa: Isa, function: Function, source: &[T], target: &mut [
     unsafe { routine(source.as_ptr(), target.as_mut_ptr(), target.len()) };
 }
 
+/// The function of each element of a run, in its place.
+///
+/// # Panics
+/// Where the processor doesn't have the instruction set.
+pub fn apply_in_place<T: Real>(isa: Isa, function: Function, run: &mut [T]) {
+    assert!(isa.is_available(), "a processor that runs it");
+    let routine = T::routines(isa).function(function);
+    // SAFETY: both runs are the slice, of that length.
+    unsafe { routine(run.as_ptr(), run.as_mut_ptr(), run.len()) };
+}
+
 /// Each base to the power of the exponent in its place.
 ///
 /// # Panics

@@ -15,17 +15,13 @@ pub use log::{log, log1p};
 pub use pow::pow;
 pub use trigonometric::{cos, sin};
 
-/// The integer part of a real, which must be within reach of 32 bits.
-#[inline(always)]
-fn number(x: f64) -> i32 {
-    // SAFETY: every program bounds what it gives, NaN included.
-    unsafe { x.to_int_unchecked() }
-}
+/// 1.5·2⁵²: a whole number added to it stands in its last bits.
+const SHIFT: f64 = 6_755_399_441_055_744.0;
 
-/// 2ᵏ for −1023 < k < 1024.
+/// 2ᵏ for −1023 < k < 1024, a whole number.
 #[inline(always)]
-fn power_of_two(k: i32) -> f64 {
-    f64::from_bits((i64::from(k) + 1023).cast_unsigned() << 52)
+fn power_of_two(k: f64) -> f64 {
+    f64::from_bits((k + (SHIFT + 1023.0)).to_bits() << 52)
 }
 
 /// The least number whose upper half is this.
@@ -43,10 +39,12 @@ fn within(x: f64, least: f64, most: f64) -> f64 {
 /// Half of ln 2, as the crate compares with it: below it an argument isn't reduced.
 const HALF_LN2: f64 = upper(0x3fd6_2e43);
 
-/// The multiple of ln 2 that is taken from an argument.
+/// The multiple of ln 2 that is taken from an argument within a thousand of them.
 #[inline(always)]
-fn multiple(x: f64) -> i32 {
+fn multiple(x: f64) -> f64 {
     const INV_LN2: f64 = 1.44269504088896338700e+00;
     let half = if x < 0.0 { -0.5 } else { 0.5 };
-    number(if x.abs() < HALF_LN2 { 0.0 } else { INV_LN2 * x + half })
+    let k = if x.abs() < HALF_LN2 { 0.0 } else { INV_LN2 * x + half };
+    // SAFETY: every program bounds what it gives, NaN included.
+    f64::from(unsafe { k.to_int_unchecked::<i32>() })
 }

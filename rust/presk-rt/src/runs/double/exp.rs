@@ -1,6 +1,6 @@
 //! `exp`, for every argument.
 
-use super::{multiple, power_of_two, upper, within};
+use super::{SHIFT, multiple, power_of_two, upper, within};
 use crate::runs::block::{Block, map};
 
 const LN2_HI: f64 = 6.93147180369123816490e-01;
@@ -34,15 +34,14 @@ pub fn exp(x: &Block<f64>, y: &mut Block<f64>) {
 #[inline(always)]
 pub fn bounded(x: f64) -> f64 {
     let k = multiple(x);
-    let kf = f64::from(k);
-    let hi = x - kf * LN2_HI;
-    let lo = kf * LN2_LO;
+    let hi = x - k * LN2_HI;
+    let lo = k * LN2_LO;
     let r = hi - lo;
     let rr = r * r;
     let c = r - rr * (P1 + rr * (P2 + rr * (P3 + rr * (P4 + rr * P5))));
     let y = 1.0 + (r * c / (2.0 - c) - lo + hi);
     // In two steps, the first exact: the second may be subnormal or infinite.
-    let first = k >> 1;
+    let first = (0.5 * k + SHIFT) - SHIFT;
     let scaled = y * power_of_two(first) * power_of_two(k - first);
     if x.abs() < TINY { 1.0 + x } else { scaled }
 }

@@ -1,7 +1,7 @@
-//! `expm1` and `tanh`, for every argument.
+//! `expm1` up to 709, `tanh` for every argument.
 
 use super::{multiple, power_of_two, upper, within};
-use crate::runs::block::{Block, map};
+use crate::runs::block::{Block, map, patch};
 
 const LN2_HI: f64 = 6.93147180369123816490e-01;
 const LN2_LO: f64 = 1.90821492927058770002e-10;
@@ -14,32 +14,32 @@ const Q5: f64 = -2.01099218183624371326e-07;
 /// −56·ln 2: at it and below the result is −1.
 const LEAST: f64 = -upper(0x4043_687a);
 
-/// The logarithm of the greatest number: above it the result is infinite.
-const MOST: f64 = 7.09782712893383973096e+02;
+/// Below 1023.5·ln 2: to it 2ᵏ is a number.
+const MOST: f64 = 709.0;
 
 /// 2⁻⁵⁴: below it the result is the argument.
 const TINY: f64 = upper(0x3c90_0000);
 
 /// From this multiple of ln 2 on the 1 is subtracted last.
-const FAR: i32 = 20;
+const FAR: f64 = 20.0;
 
 #[inline(always)]
 pub fn expm1(x: &Block<f64>, y: &mut Block<f64>) {
     map(x, y, |x| {
         let value = bounded(within(x, LEAST, MOST));
-        let value = if x <= LEAST { -1.0 } else { value };
-        let value = if x > MOST { f64::INFINITY } else { value };
-        if x.is_nan() { x } else { value }
+        if x <= LEAST { -1.0 } else { value }
     });
+    patch(x, y, |x| x <= MOST, libm::expm1);
 }
 
 /// eˣ − 1 of what lies between the bounds.
+///
+/// The crate has a formula for each range of k. All are (a sum) · 2ᵏ + a constant, the products being exact.
 #[inline(always)]
 fn bounded(x: f64) -> f64 {
     let k = multiple(x);
-    let kf = f64::from(k);
-    let hi = x - kf * LN2_HI;
-    let lo = kf * LN2_LO;
+    let hi = x - k * LN2_HI;
+    let lo = k * LN2_LO;
     let r = hi - lo;
     let c = (hi - r) - lo;
     let hfx = 0.5 * r;
@@ -50,18 +50,21 @@ fn bounded(x: f64) -> f64 {
     let near = r - (r * e - hxs);
     let e = r * (e - c) - c;
     let e = e - hxs;
-    let first = k >> 1;
-    let scaled = |y: f64| y * power_of_two(first) * power_of_two(k - first);
-    let uf = power_of_two(-(if k < 1000 { k } else { 1000 }));
-    let low = r - e + (1.0 - uf);
-    let high = r - (e + uf) + 1.0;
-    let middle = scaled(if k < FAR { low } else { high });
-    let far = scaled(r - e + 1.0) - 1.0;
-    let y = if k < 0 || k > 56 { far } else { middle };
-    let one = if r < -0.25 { -2.0 * (e - (r + 0.5)) } else { 1.0 + 2.0 * (r - e) };
-    let y = if k == 1 { one } else { y };
-    let y = if k == -1 { 0.5 * (r - e) - 0.5 } else { y };
-    let y = if k == 0 { near } else { y };
+    let (is_one, is_less, is_far) = (k.abs() == 1.0, k == -1.0, k < 0.0 || k > 56.0);
+    let two_k = power_of_two(k);
+    let inverse = power_of_two(-k);
+    let added = if is_far { 1.0 } else { 1.0 - inverse };
+    let added = if is_one { 0.0 } else { added };
+    let sum = r - e + added;
+    let late = r - (e + inverse) + 1.0;
+    let sum = if k >= FAR && !is_far { late } else { sum };
+    let is_low = k == 1.0 && r < -0.25;
+    let sum = if is_low { (r + 0.5) - e } else { sum };
+    let constant = if is_far { -1.0 } else { 0.0 };
+    let constant = if k == 1.0 && !is_low { 1.0 } else { constant };
+    let constant = if is_less { -0.5 } else { constant };
+    let y = sum * two_k + constant;
+    let y = if k == 0.0 { near } else { y };
     if x.abs() < TINY { x } else { y }
 }
 

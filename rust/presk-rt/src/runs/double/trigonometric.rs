@@ -1,4 +1,5 @@
-//! `sin` and `cos` up to 2²⁰·π/2, but for what lies so close to a multiple of π/2 that one step leaves too few digits.
+//! `sin` and `cos` up to 2²⁰·π/2, but for what lies so close to a multiple of π/2 that one step leaves too few digits, or so
+//! close to the middle of two that it is the crate's affair which is the nearer.
 
 use super::upper;
 use crate::runs::block::{Block, map, patch};
@@ -28,6 +29,9 @@ const LARGE: f64 = upper(0x4139_21fb);
 
 /// 2⁻²⁶: below it the sine is its argument.
 const TINY: f64 = upper(0x3e50_0000);
+
+/// A little less than π/4: closer to the middle between two multiples of π/2 the crate may take the farther one.
+const MIDDLE: f64 = 0.78538;
 
 /// 2⁻¹⁵ of the argument: what is left of it is greater where one step suffices.
 const LEFT: f64 = 1.0 / 32768.0;
@@ -62,7 +66,8 @@ fn reduce(x: f64) -> (f64, f64, f64) {
 #[inline(always)]
 fn is_reduced(x: f64) -> bool {
     let (_, left, _) = reduce(x);
-    x.abs() < EIGHTH || (x.abs() < LARGE && left.abs() > x.abs() * LEFT)
+    let is_clear = left.abs() > x.abs() * LEFT && left.abs() < MIDDLE;
+    x.abs() < EIGHTH || (x.abs() < LARGE && is_clear)
 }
 
 /// The sine of x + `more` quarters of a turn.
@@ -72,7 +77,8 @@ fn quarter(x: f64, more: u64) -> f64 {
     let (turned, y0, y1) = reduce(x);
     let r = if is_plain { x } else { y0 };
     let rest = if is_plain { 0.0 } else { y1 };
-    let quarter = if is_plain { 0 } else { turned.to_bits() } + more;
+    let quarter = if is_plain { 0 } else { turned.to_bits() };
+    let quarter = quarter.wrapping_add(more);
     let z = r * r;
     let w = z * z;
     let v = z * r;

@@ -15,8 +15,8 @@ const LEAST: f32 = -104.5;
 /// At it and above the result is infinite.
 const MOST: f32 = 89.0;
 
-/// 2⁻¹⁴: up to it the result is 1 + x.
-const TINY: f32 = 6.103_515_6e-5;
+/// 2⁻¹³: up to it the result is 1 + x.
+const TINY: f32 = f32::from_bits(0x3900_0000);
 
 #[inline(always)]
 pub fn exp(x: &Block<f32>, y: &mut Block<f32>) {

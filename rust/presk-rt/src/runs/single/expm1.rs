@@ -1,7 +1,7 @@
-//! `expm1f` and `tanhf`, for every argument.
+//! `expm1f` up to 88, `tanhf` for every argument.
 
-use super::{number, power_of_two, within};
-use crate::runs::block::{Block, map};
+use super::{number, within};
+use crate::runs::block::{Block, map, patch};
 
 const LN2_HI: f32 = 6.9313812256e-01;
 const LN2_LO: f32 = 9.0580006145e-06;
@@ -12,33 +12,33 @@ const Q2: f32 = 1.5807170421e-3;
 /// −27·ln 2: at it and below the result is −1.
 const LEAST: f32 = -f32::from_bits(0x4195_b844);
 
-/// The logarithm of the greatest number: above it the result is infinite.
-const MOST: f32 = f32::from_bits(0x42b1_7217);
+/// Below 127.5·ln 2: to it 2ᵏ is a number.
+const MOST: f32 = 88.0;
 
 /// 2⁻²⁵: below it the result is the argument.
 const TINY: f32 = f32::from_bits(0x3300_0000);
 
 /// The precision, from which on the 1 that is subtracted is below the last place.
-const PRECISION: i32 = 23;
+const PRECISION: f32 = 23.0;
 
 #[inline(always)]
 pub fn expm1(x: &Block<f32>, y: &mut Block<f32>) {
     map(x, y, |x| {
         let value = bounded(within(x, LEAST, MOST));
-        let value = if x <= LEAST { -1.0 } else { value };
-        let value = if x > MOST { f32::INFINITY } else { value };
-        if x.is_nan() { x } else { value }
+        if x <= LEAST { -1.0 } else { value }
     });
+    patch(x, y, |x| x <= MOST, libm::expm1f);
 }
 
 /// eˣ − 1 of what lies between the bounds.
+///
+/// The crate has a formula for each range of k. All are (a sum) · 2ᵏ + a constant, the products being exact.
 #[inline(always)]
 fn bounded(x: f32) -> f32 {
     let half = if x < 0.0 { -0.5 } else { 0.5 };
-    let k = number(INV_LN2 * x + half);
-    let kf = k as f32;
-    let hi = x - kf * LN2_HI;
-    let lo = kf * LN2_LO;
+    let k = number(INV_LN2 * x + half) as f32;
+    let hi = x - k * LN2_HI;
+    let lo = k * LN2_LO;
     let r = hi - lo;
     let c = (hi - r) - lo;
     let hfx = 0.5 * r;
@@ -49,19 +49,28 @@ fn bounded(x: f32) -> f32 {
     let near = r - (r * e - hxs);
     let e = r * (e - c) - c;
     let e = e - hxs;
-    let first = k >> 1;
-    let scaled = |y: f32| y * power_of_two(first) * power_of_two(k - first);
-    let uf = power_of_two((-k).max(-126));
-    let low = r - e + (1.0 - uf);
-    let high = r - (e + uf) + 1.0;
-    let middle = scaled(if k < PRECISION { low } else { high });
-    let far = scaled(r - e + 1.0) - 1.0;
-    let y = if k < 0 || k > 56 { far } else { middle };
-    let one = if r < -0.25 { -2.0 * (e - (r + 0.5)) } else { 1.0 + 2.0 * (r - e) };
-    let y = if k == 1 { one } else { y };
-    let y = if k == -1 { 0.5 * (r - e) - 0.5 } else { y };
-    let y = if k == 0 { near } else { y };
+    let (is_one, is_less, is_far) = (k.abs() == 1.0, k == -1.0, k < 0.0 || k > 56.0);
+    let two_k = power_of_two(k);
+    let inverse = power_of_two(-k);
+    let added = if is_far { 1.0 } else { 1.0 - inverse };
+    let added = if is_one { 0.0 } else { added };
+    let sum = r - e + added;
+    let late = r - (e + inverse) + 1.0;
+    let sum = if k >= PRECISION && !is_far { late } else { sum };
+    let is_low = k == 1.0 && r < -0.25;
+    let sum = if is_low { (r + 0.5) - e } else { sum };
+    let constant = if is_far { -1.0 } else { 0.0 };
+    let constant = if k == 1.0 && !is_low { 1.0 } else { constant };
+    let constant = if is_less { -0.5 } else { constant };
+    let y = sum * two_k + constant;
+    let y = if k == 0.0 { near } else { y };
     if x.abs() < TINY { x } else { y }
+}
+
+/// 2ᵏ for −127 < k < 128, a whole number.
+#[inline(always)]
+fn power_of_two(k: f32) -> f32 {
+    super::power_of_two(number(k))
 }
 
 /// log(3) / 2 and log(5/3) / 2, as the crate compares with them.

@@ -50,7 +50,7 @@ fn quarter(x: f32, more: u64) -> f32 {
     let n = turned - TOINT;
     let in_two = x - n * PIO2_1 - n * PIO2_1T;
     let r = if is_small { x - n * FRAC_PI_2 } else { in_two };
-    let quarter = turned.to_bits() + more;
+    let quarter = turned.to_bits().wrapping_add(more);
     let z = r * r;
     let w = z * z;
     let s = z * r;

@@ -1,0 +1,278 @@
+//! The routines over runs give the bits of the libm crate's functions, on every instruction set there is here.
+//!
+//! `cargo test` takes a sample of 2²⁴ numbers of f32 and 10⁶ of f64, and all edges; PRESK_FUNCTIONS=all (`make
+//! test-functions`) every f32 there is, and 10⁸ of f64. NaNs count as NaNs.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use presk_kernel::ir::Function;
+use presk_rt::isa::Isa;
+use presk_rt::runs::{self, Real};
+
+/// Numbers that are given to a routine at once.
+const CHUNK: usize = 1 << 14;
+
+fn wants_all() -> bool {
+    std::env::var("PRESK_FUNCTIONS").is_ok_and(|wanted| wanted == "all")
+}
+
+/// A type whose numbers are compared by their bits.
+trait Bits: Real + Default + Send + Sync {
+    fn bits(self) -> u64;
+    fn of(bits: u64) -> Self;
+    fn function(function: Function) -> fn(Self) -> Self;
+    fn power(base: Self, exponent: Self) -> Self;
+}
+
+macro_rules! bits {
+    ($real:ty, $word:ty, $power:path, $($function:ident = $path:path),*) => {
+        impl Bits for $real {
+            fn bits(self) -> u64 {
+                if self.is_nan() { u64::MAX } else { u64::from(self.to_bits()) }
+            }
+
+            #[allow(clippy::cast_possible_truncation, reason = "the lower half is what an f32 has")]
+            fn of(bits: u64) -> Self {
+                Self::from_bits(bits as $word)
+            }
+
+            fn function(function: Function) -> fn(Self) -> Self {
+                match function {
+                    $(Function::$function => $path),*
+                }
+            }
+
+            fn power(base: Self, exponent: Self) -> Self {
+                $power(base, exponent)
+            }
+        }
+    };
+}
+
+bits!(
+    f32,
+    u32,
+    libm::powf,
+    Exp = libm::expf,
+    Expm1 = libm::expm1f,
+    Log = libm::logf,
+    Log1p = libm::log1pf,
+    Tanh = libm::tanhf,
+    Sin = libm::sinf,
+    Cos = libm::cosf,
+    Erf = libm::erff
+);
+bits!(
+    f64,
+    u64,
+    libm::pow,
+    Exp = libm::exp,
+    Expm1 = libm::expm1,
+    Log = libm::log,
+    Log1p = libm::log1p,
+    Tanh = libm::tanh,
+    Sin = libm::sin,
+    Cos = libm::cos,
+    Erf = libm::erf
+);
+
+/// A stream of bits that a number decides.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+}
+
+fn check<T: Bits>(function: Function, numbers: &[T]) {
+    let wanted: Vec<u64> = numbers.iter().map(|&each| T::function(function)(each).bits()).collect();
+    let mut found = vec![T::default(); numbers.len()];
+    for isa in Isa::available() {
+        runs::apply(isa, function, numbers, &mut found);
+        for ((&number, &wanted), &found) in numbers.iter().zip(&wanted).zip(&found) {
+            let (name, isa) = (function.name(), isa.name());
+            assert_eq!(found.bits(), wanted, "{name} of the number with the bits {:x}, {isa}", number.bits());
+        }
+    }
+}
+
+/// Checks chunks 0 … `count` − 1 of every function on as many threads as there are cores.
+fn check_chunks<T: Bits>(count: u64, chunk: impl Fn(u64) -> Vec<T> + Sync) {
+    let next = AtomicU64::new(0);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        return;
+                    }
+                    let numbers = chunk(number);
+                    Function::ALL.into_iter().for_each(|function| check(function, &numbers));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn f32_of_every_size() {
+    let stride = if wants_all() { 1 } else { 256 };
+    let chunks = (1u64 << 32) / stride / CHUNK as u64;
+    // A sample takes other last digits in each chunk.
+    let number = |chunk: u64, at: u64| (chunk * CHUNK as u64 + at) * stride + chunk % stride;
+    check_chunks(chunks, |chunk| (0..CHUNK as u64).map(|at| f32::of(number(chunk, at))).collect());
+}
+
+#[test]
+fn f64_of_every_size() {
+    let chunks = if wants_all() { 100_000_000 } else { 1_000_000 } / CHUNK as u64 + 1;
+    check_chunks(chunks, |chunk| {
+        let mut random = Random(chunk << 32);
+        let numbers = (0..CHUNK).map(|at| {
+            let bits = random.next();
+            let part = (bits >> 11) as f64 / (1u64 << 53) as f64 - 0.5;
+            match at % 4 {
+                0 => f64::of(bits),
+                1 => part * 20.0,
+                2 => part * 1600.0,
+                // Of every exponent from 2⁻⁶⁰ to 2²⁰ as many.
+                _ => f64::of((bits & 0x800f_ffff_ffff_ffff) | ((0x3ff - 60 + (bits >> 53) % 80) << 52)),
+            }
+        });
+        numbers.collect()
+    });
+}
+
+/// Numbers around which programs change, and the numbers beside each.
+fn edges() -> Vec<f64> {
+    let mut edges = vec![0.0, f64::INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE];
+    edges.extend([1.0, 10.0, 20.0, 0.25, 0.5, 0.84375, 1.25, 6.0, 1.0 / 0.35, 0.75, 88.0, 709.0]);
+    edges.extend([104.5, 89.0, 103.972_084, 87.336_55, 88.722_839, 745.133_219_101_941_1, 708.396_418_532_264_1]);
+    edges.extend([709.782_712_893_384, 18.714_973, 38.816_242, 0.549_306_144_334_05, 0.255_412_811_882_99]);
+    edges.extend([
+        0.292_893_218_813_45,
+        0.414_213_562_373_1,
+        std::f64::consts::SQRT_2,
+        std::f64::consts::FRAC_1_SQRT_2,
+    ]);
+    edges.extend((-1080..1024).map(|power| 2f64.powi(power)));
+    edges.extend((1..2200).map(|halves| f64::from(halves) * 0.5 * std::f64::consts::LN_2));
+    edges.extend((1..2200).map(|eighths| f64::from(eighths) * std::f64::consts::FRAC_PI_4));
+    edges.extend((1..64).map(|part| f64::from(part * 26_001) * std::f64::consts::FRAC_PI_2));
+    // Where the crate compares the upper half of a number alone.
+    let halves = [
+        0x3fd6_2e42u64,
+        0x3ff0_a2b2,
+        0x3c90_0000,
+        0x4043_687a,
+        0x3fe1_93ea,
+        0x4034_0000,
+        0x3fd0_58ae,
+        0x3e30_0000,
+        0x3fda_827a,
+        0x3fd2_bec4,
+        0x3ca0_0000,
+        0x3fe6_a09e,
+        0x3fe9_21fb,
+        0x3e50_0000,
+        0x400f_6a7a,
+        0x4002_d97c,
+        0x401c_463b,
+        0x4015_fdbc,
+        0x4012_d97c,
+        0x4019_21fb,
+        0x4139_21fb,
+        0x4086_232b,
+        0x4006_db6d,
+        0x3ff9_21fb,
+        0x4009_21fb,
+    ];
+    edges.extend(halves.into_iter().flat_map(|half| [f64::of(half << 32), f64::of((half + 1) << 32)]));
+    edges
+}
+
+#[test]
+fn edges_of_both_types() {
+    let mut double = Vec::new();
+    let mut single = Vec::new();
+    for edge in edges() {
+        for beside in 0..9 {
+            let near = (edge.to_bits() + beside).wrapping_sub(4);
+            double.extend([f64::from_bits(near), -f64::from_bits(near)]);
+            #[allow(clippy::cast_possible_truncation, reason = "the nearest f32 is meant")]
+            let near = ((edge as f32).to_bits() + beside as u32).wrapping_sub(4);
+            single.extend([f32::from_bits(near), -f32::from_bits(near)]);
+        }
+    }
+    for function in Function::ALL {
+        check(function, &double);
+        check(function, &single);
+    }
+}
+
+fn check_powers<T: Bits>(bases: &[T], exponents: &[T]) {
+    let mut found = vec![T::default(); bases.len()];
+    for isa in Isa::available() {
+        runs::power(isa, bases, exponents, &mut found);
+        for ((&base, &exponent), &found) in bases.iter().zip(exponents).zip(&found) {
+            let (wanted, isa) = (T::power(base, exponent).bits(), isa.name());
+            assert_eq!(found.bits(), wanted, "{:x} to the power of {:x}, {isa}", base.bits(), exponent.bits());
+        }
+    }
+}
+
+/// Bases and exponents of every kind, and of sizes whose powers are numbers.
+fn powers<T: Bits>(count: usize, of: impl Fn(f64) -> T) {
+    let mut random = Random(7);
+    let mut part = || (random.next() >> 11) as f64 / (1u64 << 53) as f64;
+    let bases: Vec<T> = (0..count).map(|at| of(if at % 4 == 0 { part() - 0.5 } else { part() * 8.0 })).collect();
+    let exponents: Vec<T> = (0..count).map(|at| of(if at % 3 == 0 { 3.0 } else { part() * 40.0 - 20.0 })).collect();
+    check_powers(&bases, &exponents);
+    let mut random = Random(11);
+    let bases: Vec<T> = (0..count).map(|_| T::of(random.next())).collect();
+    let exponents: Vec<T> = (0..count).map(|_| T::of(random.next())).collect();
+    check_powers(&bases, &exponents);
+}
+
+#[test]
+#[allow(clippy::cast_possible_truncation, reason = "the nearest f32 is meant")]
+fn powers_of_both_types() {
+    let count = if wants_all() { 10_000_000 } else { 200_000 };
+    powers::<f64>(count, |x| x);
+    powers::<f32>(count, |x| x as f32);
+    let special = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 1e9, 1e300, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE];
+    let special: Vec<f64> = special.iter().flat_map(|&each| [each, -each]).collect();
+    let pairs = || special.iter().flat_map(|&base| special.iter().map(move |&exponent| (base, exponent)));
+    let (bases, exponents): (Vec<f64>, Vec<f64>) = pairs().unzip();
+    check_powers(&bases, &exponents);
+    let (bases, exponents): (Vec<f32>, Vec<f32>) = pairs().map(|(a, b)| (a as f32, b as f32)).unzip();
+    check_powers(&bases, &exponents);
+}
+
+/// Every length up to two blocks and a rest: no element is left out, none beyond the run is touched.
+#[test]
+fn runs_of_every_length() {
+    let numbers: Vec<f32> = (0..200u16).map(|at| f32::from(at) / 40.0 - 1.0).collect();
+    for isa in Isa::available() {
+        for function in Function::ALL {
+            for length in 0..numbers.len() {
+                let mut found = vec![f32::INFINITY; numbers.len()];
+                runs::apply(isa, function, &numbers[..length], &mut found[..length]);
+                let mut in_place = numbers.clone();
+                runs::apply_in_place(isa, function, &mut in_place[..length]);
+                assert!(in_place[..length].iter().zip(&found).all(|(a, b)| a.bits() == b.bits()));
+                assert_eq!(in_place[length..], numbers[length..]);
+                for (at, (&number, &found)) in numbers.iter().zip(&found).enumerate() {
+                    let wanted = if at < length { f32::function(function)(number) } else { f32::INFINITY };
+                    assert_eq!(found.bits(), wanted.bits(), "{} at {at} of {length}, {}", function.name(), isa.name());
+                }
+            }
+        }
+    }
+}
