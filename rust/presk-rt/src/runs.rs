@@ -5,7 +5,12 @@
 //! element outside of the range is given to the crate's function, and where all of a block lie in one range, the programs of
 //! the others are skipped. Machine code calls these for the statement `apply` (docs/kernels.md).
 
-#![allow(clippy::excessive_precision, reason = "constants are written as the crate writes them")]
+#![allow(
+    clippy::approx_constant,
+    clippy::excessive_precision,
+    clippy::manual_range_contains,
+    reason = "constants and comparisons are written as the crate writes them"
+)]
 #![allow(unsafe_code, reason = "routines take pointers, as machine code has them")]
 
 use presk_kernel::ir::Function;

@@ -79,7 +79,7 @@ pub fn erf(x: &Block<f64>, y: &mut Block<f64>) {
     }
     part(x, y, |x| x.abs() < FIRST, |x, y, count| map_first(x, y, count, first));
     part(x, y, |x| x.abs() >= FIRST && x.abs() < SECOND, |x, y, count| map_first(x, y, count, second));
-    part(x, y, |x| !(x.abs() < SECOND), |x, y, count| map_first(x, y, count, last));
+    part(x, y, |x| x.abs() >= SECOND || x.is_nan(), |x, y, count| map_first(x, y, count, last));
 }
 
 #[inline(always)]
