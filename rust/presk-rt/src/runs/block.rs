@@ -44,11 +44,12 @@ pub fn part<T: Copy + Default>(
     let (mut places, mut count) = ([0u8; BLOCK], 0);
     for (place, &x) in (0u8..).zip(&x.0) {
         // Whatever isn't covered is overwritten by the next, without a branch.
-        places[count.min(BLOCK - 1)] = place;
+        places[count % BLOCK] = place;
         count += usize::from(covers(x));
     }
     let places = &places[..count];
-    let mut gathered = Block([T::default(); BLOCK]);
+    // What fills the block up is in the range too.
+    let mut gathered = Block([x.0[usize::from(places[0]) % BLOCK]; BLOCK]);
     let mut found = Block([T::default(); BLOCK]);
     for (gathered, &place) in gathered.0.iter_mut().zip(places) {
         *gathered = x.0[usize::from(place) % BLOCK];

@@ -74,12 +74,24 @@ const ONE: f64 = 6.0;
 
 #[inline(always)]
 pub fn erf(x: &Block<f64>, y: &mut Block<f64>) {
-    if all(x, |x| x.abs() < FIRST) {
-        return map(x, y, first);
+    // Where none is below the bound the program would be for nothing; for those beyond it is, at less than gathering costs.
+    if !all(x, |x| x.abs() >= FIRST) {
+        map(x, y, first);
     }
-    part(x, y, |x| x.abs() < FIRST, |x, y, count| map_first(x, y, count, first));
-    part(x, y, |x| x.abs() >= FIRST && x.abs() < SECOND, |x, y, count| map_first(x, y, count, second));
-    part(x, y, |x| x.abs() >= SECOND || x.is_nan(), |x, y, count| map_first(x, y, count, last));
+    part(
+        x,
+        y,
+        |x| x.abs() >= FIRST || x.is_nan(),
+        |x, y, count| {
+            if all(x, |x| x.abs() < SECOND) {
+                return map_first(x, y, count, second);
+            }
+            map_first(x, y, count, |x| {
+                let (near, far) = (second(x), last(x));
+                if x.abs() < SECOND { near } else { far }
+            });
+        },
+    );
 }
 
 #[inline(always)]
