@@ -1,6 +1,6 @@
 """Elementary functions and the row groups around them, in f32 on one thread, beside NumPy, PyTorch and SciPy.
 
-Ratios are of times in one run, each the best of some, the two taken by turns: a busy machine adds to both. What isn't
+Ratios are of times in one run, each the best of some, all taken by turns, of the thread's own clock. What isn't
 installed is said and left out; where the library a figure is wanted against is missing, nanoseconds per element stand
 alone. Wanted: exp and log over 2²⁰ elements at most 1.6 times NumPy's time, tanh 3.5, erf 4 times PyTorch's; softmax
 and layer norm of [3072, 512] at most 1.2 times PyTorch's, gelu 3. Run: .venv/bin/python benchmarks/functions.py
@@ -61,9 +61,9 @@ def best(ways: dict[str, Callable[[], Any]]) -> dict[str, float]:
     found = dict.fromkeys(ways, float("inf"))
     for _ in range(TURNS):
         for name, way in ways.items():
-            begin = time.perf_counter()
+            begin = time.thread_time()
             way()
-            found[name] = min(found[name], time.perf_counter() - begin)
+            found[name] = min(found[name], time.thread_time() - begin)
     return found
 
 
