@@ -27,7 +27,6 @@ from presk.cli.demo.screen import Screen, seconds, since
 from presk.run import machine, trees
 from presk.text.files import unwritable, write_bytes
 from presk.train.events import Event, Remark, Step
-from presk.train.folder import PLOT
 from presk.train.loop import parameter_hash
 from presk.train.tokenizers import Chars
 
@@ -259,10 +258,8 @@ class Tour:
     def end(self) -> None:
         """What was written, and what to try next."""
         print_line = self.screen.console.print
-        plot = "loss.png, " if (self.run / PLOT).exists() else ""
-        print_line(
-            f"\n[bold]In {self.folder}[/bold]  corpus.txt; run: {plot}metrics.jsonl, checkpoints, best.safetensors"
-        )
+        kept = ", ".join(sorted(each.name for each in self.run.iterdir()))
+        print_line(f"\n[bold]In {escape(str(self.folder))}[/bold]  corpus.txt; run: {kept}")
         print_line("\n[bold]Next[/bold]")
         again = f"presk generate {PROGRAM} --weights {quote(str(self.run))} --prompt 'class ' --seed 7"
         for line, why in [(again, "another text: its seed decides it, on any machine"), *NEXT]:
