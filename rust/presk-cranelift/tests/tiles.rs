@@ -86,7 +86,7 @@ fn every_element_on_every_instruction_set() {
     for target in targets() {
         for elements in ELEMENTS {
             for fused in [false, true] {
-                for (rows, columns) in [(1, 64), (3, 16), (6, 32), (8, 32), (12, 9), (7, 33)] {
+                for (rows, columns) in [(1, 64), (1, 24), (1, 33), (3, 16), (6, 32), (8, 32), (12, 9), (7, 33)] {
                     // More terms than are widened at a time.
                     let (terms, blocks) = (1 + random.below(150), 1 + random.below(3));
                     let lanes = if elements.2 == "f32" { 8 } else { 4 } << random.below(2);

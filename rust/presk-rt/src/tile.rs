@@ -21,6 +21,7 @@ mod block;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod real;
+mod row;
 mod stage;
 #[cfg(target_arch = "x86_64")]
 mod x86;
@@ -165,6 +166,11 @@ unsafe fn run<T: Real>(form: &Form, operands: Operands<T>, blocks: &Blocks<T>) {
     let columns = usize::from(form.columns);
     let width = columns.next_multiple_of(blocks.lanes);
     let is_whole = width == columns;
+    let is_row = form.rows == 1 && is_whole && width <= usize::from(form.readable) && form.left == Kind::Own;
+    if is_row && let Some(widths) = blocks.rows.of(form) {
+        // SAFETY: as the caller vouches, whole vectors lie within what may be read.
+        return unsafe { row::all(form, operands, widths, width, blocks.lanes) };
+    }
     let is_in_place = form.right == Kind::Own && width <= usize::from(form.readable) && form.left == Kind::Own;
     if is_whole && is_in_place {
         let block = Block {

@@ -1,6 +1,7 @@
 //! Blocks of a tile whose sums a machine's registers hold, and how tiles are cut into them.
 
 use super::real::{Real, Vector};
+use super::row::Rows;
 use super::stage::Factor;
 
 /// A block's operands, of the arithmetic type. Strides are in bytes.
@@ -73,6 +74,8 @@ pub(super) struct Blocks<T: 'static> {
     pub double: [&'static [Compute<T>]; 2],
     pub quadruple: [&'static [Compute<T>]; 2],
     pub widen: Widen<T>,
+    /// Tiles of one row.
+    pub rows: Rows<T>,
 }
 
 impl<T: Real> Blocks<T> {

@@ -7,6 +7,7 @@ use std::arch::aarch64::{
 
 use super::block::{Block, Blocks, compute};
 use super::real::{Real, Vector};
+use super::row::{self, Own, Rows};
 use super::stage::{Factor, widen};
 use super::{Form, Operands, run};
 
@@ -67,6 +68,16 @@ macro_rules! blocks {
             double: [column!($vector, 2, false, [1 2 3 4 5 6 7 8 9 10 11 12]), column!($vector, 2, true, [1 2 3 4 5 6 7 8 9 10 11 12])],
             quadruple: [column!($vector, 4, false, [1 2 3 4 5 6]), column!($vector, 4, true, [1 2 3 4 5 6])],
             widen: widen::<$real>,
+            rows: Rows {
+                own: [
+                    [row::compute::<$vector, Own, 8, false>, row::compute::<$vector, Own, 8, true>],
+                    [row::compute::<$vector, Own, 2, false>, row::compute::<$vector, Own, 2, true>],
+                    [row::compute::<$vector, Own, 1, false>, row::compute::<$vector, Own, 1, true>],
+                ],
+                bf16: None,
+                by_column: None,
+                by_term: None,
+            },
         }
     };
 }

@@ -1,17 +1,20 @@
 //! Tiles on x86-64: SSE2, AVX2 with FMA, AVX-512.
 
 use std::arch::x86_64::{
-    __m128, __m128d, __m256, __m256d, __m512, __m512d, _mm_add_pd, _mm_add_ps, _mm_loadu_pd, _mm_loadu_ps, _mm_mul_pd,
-    _mm_mul_ps, _mm_set1_pd, _mm_set1_ps, _mm_setzero_pd, _mm_setzero_ps, _mm_storeu_pd, _mm_storeu_ps, _mm256_add_pd,
-    _mm256_add_ps, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_mul_pd, _mm256_mul_ps,
-    _mm256_set1_pd, _mm256_set1_ps, _mm256_setzero_pd, _mm256_setzero_ps, _mm256_storeu_pd, _mm256_storeu_ps,
-    _mm512_add_pd, _mm512_add_ps, _mm512_fmadd_pd, _mm512_fmadd_ps, _mm512_loadu_pd, _mm512_loadu_ps, _mm512_mul_pd,
-    _mm512_mul_ps, _mm512_set1_pd, _mm512_set1_ps, _mm512_setzero_pd, _mm512_setzero_ps, _mm512_storeu_pd,
-    _mm512_storeu_ps,
+    __m128, __m128d, __m256, __m256d, __m512, __m512d, _mm_add_pd, _mm_add_ps, _mm_loadl_epi64, _mm_loadu_pd,
+    _mm_loadu_ps, _mm_loadu_si128, _mm_mul_pd, _mm_mul_ps, _mm_set1_pd, _mm_set1_ps, _mm_setzero_pd, _mm_setzero_ps,
+    _mm_storeu_pd, _mm_storeu_ps, _mm256_add_pd, _mm256_add_ps, _mm256_castsi256_ps, _mm256_cvtepi8_epi32,
+    _mm256_cvtepi32_ps, _mm256_cvtepu16_epi32, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_loadu_pd, _mm256_loadu_ps,
+    _mm256_loadu_si256, _mm256_mul_pd, _mm256_mul_ps, _mm256_set1_pd, _mm256_set1_ps, _mm256_setzero_pd,
+    _mm256_setzero_ps, _mm256_slli_epi32, _mm256_storeu_pd, _mm256_storeu_ps, _mm512_add_pd, _mm512_add_ps,
+    _mm512_castsi512_ps, _mm512_cvtepi8_epi32, _mm512_cvtepi32_ps, _mm512_cvtepu16_epi32, _mm512_fmadd_pd,
+    _mm512_fmadd_ps, _mm512_loadu_pd, _mm512_loadu_ps, _mm512_mul_pd, _mm512_mul_ps, _mm512_set1_pd, _mm512_set1_ps,
+    _mm512_setzero_pd, _mm512_setzero_ps, _mm512_slli_epi32, _mm512_storeu_pd, _mm512_storeu_ps,
 };
 
 use super::block::{Block, Blocks, compute};
 use super::real::{Real, Vector};
+use super::row::{self, Bf16, ByColumn, ByTerm, Narrow, Own, Read, Row, Rows};
 use super::stage::{Factor, widen};
 use super::{Form, Operands, run};
 
@@ -101,6 +104,53 @@ vector!(
     _mm512_fmadd_pd
 );
 
+macro_rules! narrow_vector {
+    ($vector:ty, $half:ident, $quarter:ident, $raise:ident, $shift:ident, $cast:ident, $extend:ident, $convert:ident, $mul:ident) => {
+        impl Narrow for $vector {
+            #[inline(always)]
+            unsafe fn widen_bf16(from: *const u16) -> Self {
+                // SAFETY: the caller vouches for the memory, as below.
+                unsafe { $cast($shift::<16>($raise($half(from.cast())))) }
+            }
+
+            #[inline(always)]
+            unsafe fn widen_int8(from: *const i8) -> Self {
+                // SAFETY: as above.
+                unsafe { $convert($extend($quarter(from.cast()))) }
+            }
+
+            #[inline(always)]
+            unsafe fn times(self, other: Self) -> Self {
+                // SAFETY: the machine has the instruction set.
+                unsafe { $mul(self, other) }
+            }
+        }
+    };
+}
+
+narrow_vector!(
+    __m256,
+    _mm_loadu_si128,
+    _mm_loadl_epi64,
+    _mm256_cvtepu16_epi32,
+    _mm256_slli_epi32,
+    _mm256_castsi256_ps,
+    _mm256_cvtepi8_epi32,
+    _mm256_cvtepi32_ps,
+    _mm256_mul_ps
+);
+narrow_vector!(
+    __m512,
+    _mm256_loadu_si256,
+    _mm_loadu_si128,
+    _mm512_cvtepu16_epi32,
+    _mm512_slli_epi32,
+    _mm512_castsi512_ps,
+    _mm512_cvtepi8_epi32,
+    _mm512_cvtepi32_ps,
+    _mm512_mul_ps
+);
+
 /// SSE2 has no fused operation: the libm crate's, lane by lane.
 #[inline(always)]
 unsafe fn each_f32(a: __m128, b: __m128, c: __m128) -> __m128 {
@@ -131,22 +181,53 @@ macro_rules! column {
     };
 }
 
+/// The functions of one row, by how the right factor is read.
+macro_rules! widths {
+    ($vector:ty, $read:ident) => {
+        [
+            [row::<$vector, $read, 8, false>, row::<$vector, $read, 8, true>],
+            [row::<$vector, $read, 2, false>, row::<$vector, $read, 2, true>],
+            [row::<$vector, $read, 1, false>, row::<$vector, $read, 1, true>],
+        ]
+    };
+}
+
+/// The narrow elements that a vector of f32 widens in registers; what it doesn't is staged.
+macro_rules! narrow {
+    ($vector:ty) => {
+        Rows {
+            own: widths!($vector, Own),
+            bf16: Some(widths!($vector, Bf16)),
+            by_column: Some(widths!($vector, ByColumn)),
+            by_term: Some(widths!($vector, ByTerm)),
+        }
+    };
+}
+
+/// Those of a vector that widens nothing.
+macro_rules! plain {
+    ($vector:ty) => {
+        Rows { own: widths!($vector, Own), bf16: None, by_column: None, by_term: None }
+    };
+}
+
 /// The tables of a vector: `rows` are the heights of blocks one and two vectors wide, `few` of those four wide.
 macro_rules! blocks {
-    ($vector:ty, $rows:tt, $few:tt) => {
+    ($vector:ty, $rows:tt, $few:tt, $reads:ident) => {
         Blocks {
             lanes: <$vector as Vector>::LANES,
             single: [column!($vector, 1, false, $rows), column!($vector, 1, true, $rows)],
             double: [column!($vector, 2, false, $rows), column!($vector, 2, true, $rows)],
             quadruple: [column!($vector, 4, false, $few), column!($vector, 4, true, $few)],
             widen: stage::<<$vector as Vector>::Real>,
+            rows: $reads!($vector),
         }
     };
 }
 
 /// An instruction set: its functions, their tables, and the routine for each type.
 macro_rules! level {
-    ($level:ident: $features:literal, $single:ty, $double:ty, $rows:tt, $few:tt) => {
+    ($level:ident: $features:literal, $single:ty, $double:ty, $reads:ident, $rows:tt, $few:tt) => {
         pub(super) mod $level {
             use super::*;
 
@@ -160,6 +241,16 @@ macro_rules! level {
                 unsafe { compute::<V, M, N, FUSED>(block) }
             }
 
+            /// [`row::compute`] for this instruction set.
+            ///
+            /// # Safety
+            /// As for [`row::compute`].
+            #[target_feature(enable = $features)]
+            unsafe fn row<V: Vector, R: Read<V>, const N: usize, const FUSED: bool>(row: &Row<V::Real>) {
+                // SAFETY: the same contract.
+                unsafe { row::compute::<V, R, N, FUSED>(row) }
+            }
+
             /// [`widen`] for this instruction set.
             ///
             /// # Safety
@@ -170,17 +261,17 @@ macro_rules! level {
                 unsafe { widen(factor, rows, count, to, width) }
             }
 
-            pub static F32: Blocks<f32> = blocks!($single, $rows, $few);
-            pub static F64: Blocks<f64> = blocks!($double, $rows, $few);
+            pub static F32: Blocks<f32> = blocks!($single, $rows, $few, $reads);
+            pub static F64: Blocks<f64> = blocks!($double, $rows, $few, plain);
         }
     };
 }
 
 // Sixteen registers hold the sums of six rows of two vectors, beside these vectors, a factor and a product; of four
 // vectors those of two rows. AVX-512 has twice as many.
-level!(baseline: "sse2", __m128, __m128d, [1 2 3 4 5 6], [1 2]);
-level!(avx2: "avx2,fma", __m256, __m256d, [1 2 3 4 5 6], [1 2]);
-level!(avx512: "avx512f,avx512bw,avx512dq,avx512vl", __m512, __m512d, [1 2 3 4 5 6 7 8 9 10 11 12], [1 2 3 4 5 6]);
+level!(baseline: "sse2", __m128, __m128d, plain, [1 2 3 4 5 6], [1 2]);
+level!(avx2: "avx2,fma", __m256, __m256d, narrow, [1 2 3 4 5 6], [1 2]);
+level!(avx512: "avx512f,avx512bw,avx512dq,avx512vl", __m512, __m512d, narrow, [1 2 3 4 5 6 7 8 9 10 11 12], [1 2 3 4 5 6]);
 
 /// A routine: the blocks of tiles of vectors of 64 bytes, and of narrower ones.
 macro_rules! routine {
