@@ -24,7 +24,7 @@ impl Random {
     }
 }
 
-const WORDS: [&str; 48] = [
+const WORDS: [&str; 53] = [
     "kernel",
     "in",
     "for",
@@ -73,6 +73,11 @@ const WORDS: [&str; 48] = [
     "select",
     "max",
     "not",
+    "tile",
+    "+=",
+    "<8>",
+    "fma",
+    "i2",
 ];
 
 /// The kernel texts of tests/kernel.
