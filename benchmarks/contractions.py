@@ -6,7 +6,7 @@ On one thread: products of 1024³ beside NumPy and, with `--ceiling`, beside the
 prints (`PATH float` and `PATH double`); then shapes beside the rate of 1024³, and int8 weights beside f32. A candidate
 is a point of the layout space that suits a shape, and the best of each is taken. All cases run in turn, round by
 round, so that a machine that is busy meanwhile slows all of them; the best time of a case counts, of what this thread
-worked.
+worked. The program of `--ceiling` counts the time that passes: on a busy machine it tells less than C reaches.
 """
 
 from __future__ import annotations
