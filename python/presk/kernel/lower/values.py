@@ -17,6 +17,7 @@ from presk.kernel.nodes import (
     Splat,
     Statement,
     Store,
+    Tile,
     Unary,
     Variable,
 )
@@ -84,6 +85,8 @@ def values_of(statement: Statement) -> tuple[Expression, ...]:
             return (condition,)
         case Apply(_, sources, target):
             return tuple(index for access in (*sources, target) for index in access.index)
+        case Tile(sum=total, left=left, right=right):
+            return tuple(index for access in (total, left, right) for index in access.index)
         case For():
             return ()
 
@@ -97,5 +100,11 @@ def statements(body: Sequence[Statement]) -> Iterator[Statement]:
 
 
 def counters(body: Sequence[Statement]) -> set[int]:
-    """The numbers of all loops' counters."""
-    return {each.counter for each in statements(body) if isinstance(each, For)}
+    """The numbers of all counters, of loops and of tiles."""
+    found: set[int] = set()
+    for each in statements(body):
+        if isinstance(each, For):
+            found.add(each.counter)
+        elif isinstance(each, Tile):
+            found |= {run.counter for run in (each.rows, each.columns, each.depth)}
+    return found
