@@ -253,12 +253,22 @@ def test_dump_reads_what_it_prints(presk: Run, program: Path) -> None:
     assert print_program(read_program(Source("core", text))).strip() == text.strip()
 
 
+def test_dump_writes_runs_out_as_loops(presk: Run, tmp_path: Path) -> None:
+    (tmp_path / "wave.psk").write_text("fn wave(x: real[n]) -> real[n] { sin(x) }\n", "utf-8")
+    wanted = ("dump", tmp_path / "wave.psk", "--dim", "n=64", "--stage", "kernel", "--plan", "auto")
+    assert "  apply sin(%0[0]) to %1[0] over 64\n" in presk(*wanted).out
+    expanded = presk(*wanted, "--expand").out
+    assert "apply" not in expanded
+    assert "  for i0 in 0..64 {\n    %1[i0] = sin(%0[i0])\n  }\n" in expanded
+
+
 def test_dump_refuses_what_cannot_apply(presk: Run, program: Path) -> None:
     assert presk("dump", program, "--stage", "ast", "--entry", "double").code == 2
     assert presk("dump", program, "--stage", "nonsense").code == 2
     assert presk("dump", program).code == 2
     refused(presk("dump", program, *ENTRY, "--stage", "c"), "E9003")
     assert presk("dump", program, *ENTRY, "--stage", "core", "--realize", "f64").code == 2
+    assert presk("dump", program, *ENTRY, "--stage", "core", "--expand").code == 2
     refused(presk("dump", program, *ENTRY, "--stage", "core"), "E4001")
 
 
