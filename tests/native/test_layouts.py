@@ -116,7 +116,7 @@ def values_of(program: Program) -> list[Any]:
 
 
 def walk(nest: Nest, kind: str | presk.Realization, chosen: Sequence[Layout]) -> int:
-    """Each point undivided; the first of each DIVIDED also divided, wherever that loop is parallel. Gives the divided runs there were."""
+    """Each point undivided; the first of each DIVIDED also divided, wherever that loop is parallel: so many runs."""
     program = program_of(nest)
     (site,) = sites(program)
     values = values_of(program)
