@@ -246,7 +246,7 @@ def leaves(tree: Type, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, 
 
 
 def transform(tree: Type, tensor: Callable[[Tensor], Tensor], size: Callable[[Poly], Poly]) -> Type:
-    """The type with every tensor and every count and module argument's size replaced; the type itself if none changes."""
+    """The type with every tensor, count and size of a module argument replaced; itself if nothing changes."""
     match tree:
         case Tensor():
             return tensor(tree)
