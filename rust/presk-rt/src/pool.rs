@@ -247,7 +247,7 @@ impl Pool {
         let mut begun = None;
         while self.remaining.0.load(Ordering::Acquire) != 0 {
             looks = looks.wrapping_add(1);
-            if looks % (100 * LOOKS) != 0 {
+            if !looks.is_multiple_of(100 * LOOKS) {
                 std::hint::spin_loop();
             } else if CROWDED.load(Ordering::Relaxed) || begun.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
                 thread::yield_now();

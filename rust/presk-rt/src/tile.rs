@@ -199,8 +199,6 @@ unsafe fn run<T: Real>(form: &Form, operands: Operands<T>, blocks: &Blocks<T>) {
 unsafe fn staged<T: Real>(form: &Form, operands: Operands<T>, blocks: &Blocks<T>, width: usize, is_in_place: bool) {
     let (rows, columns) = (usize::from(form.rows), usize::from(form.columns));
     let mut sums = MaybeUninit::<[T; ROWS * COLUMNS]>::uninit();
-    let mut lefts = MaybeUninit::<[T; ROWS * STAGED]>::uninit();
-    let mut rights = MaybeUninit::<[T; STAGED * COLUMNS]>::uninit();
     let sums: *mut T = sums.as_mut_ptr().cast();
     let size = size_of::<T>();
     let row = |number: usize| operands.sum.wrapping_byte_offset(form.sum_row as isize * number.cast_signed());
@@ -216,7 +214,7 @@ unsafe fn staged<T: Real>(form: &Form, operands: Operands<T>, blocks: &Blocks<T>
             }
         }
     }
-    let mut block = Block {
+    let block = Block {
         sum: sums,
         sum_row: (COLUMNS * size) as i64,
         left: operands.left.cast(),
@@ -231,32 +229,45 @@ unsafe fn staged<T: Real>(form: &Form, operands: Operands<T>, blocks: &Blocks<T>
         // SAFETY: factors are of the arithmetic type, and whole vectors of the right one may be read.
         unsafe { blocks.all(block, rows, width, form.fused) };
     } else {
-        let mut done = 0;
-        while done < form.depth {
-            let terms = (form.depth - done).min(STAGED as u64) as usize;
-            let left = Factor::left(form, operands.left, done as isize);
-            let right = Factor::right::<T>(form, operands.right, operands.scales, done as isize);
-            block.left = left.first().cast();
-            block.depth = terms as u64;
-            // SAFETY: the buffers hold STAGED terms of ROWS rows and of COLUMNS columns; the factors of these terms are
-            // among those the caller vouches for, and the block's are what the buffers were filled with.
-            unsafe {
-                if form.left != Kind::Own {
-                    (blocks.widen)(&left, rows, terms, lefts.as_mut_ptr().cast(), terms);
-                    block.left = lefts.as_ptr().cast();
-                    (block.left_row, block.left_step) = ((terms * size) as i64, size as i64);
-                }
-                (blocks.widen)(&right, terms, columns, rights.as_mut_ptr().cast(), width);
-                block.right = rights.as_ptr().cast();
-                block.right_step = (width * size) as i64;
-                blocks.all(block, rows, width, form.fused);
-            }
-            done += terms as u64;
-        }
+        // SAFETY: the caller vouches for the factors; the block's sums are rows of whole vectors.
+        unsafe { widened(form, operands, blocks, width, block) };
     }
     for number in 0..rows {
         // SAFETY: as above, and the tile's sums may be written.
         unsafe { copy(sums.add(number * COLUMNS), row(number), columns) };
+    }
+}
+
+/// The terms of a tile whose factors are widened first, as many at a time as the buffers hold, added to a block's sums.
+///
+/// # Safety
+/// As for [`run`]; the rows of the block's sums have `width` elements.
+unsafe fn widened<T: Real>(form: &Form, operands: Operands<T>, blocks: &Blocks<T>, width: usize, mut block: Block<T>) {
+    let (rows, columns) = (usize::from(form.rows), usize::from(form.columns));
+    let mut lefts = MaybeUninit::<[T; ROWS * STAGED]>::uninit();
+    let mut rights = MaybeUninit::<[T; STAGED * COLUMNS]>::uninit();
+    let size = size_of::<T>();
+    let mut done = 0;
+    while done < form.depth {
+        let terms = (form.depth - done).min(STAGED as u64) as usize;
+        let left = Factor::left(form, operands.left, done as isize);
+        let right = Factor::right::<T>(form, operands.right, operands.scales, done as isize);
+        block.left = left.first().cast();
+        block.depth = terms as u64;
+        // SAFETY: the buffers hold STAGED terms of ROWS rows and of COLUMNS columns; the factors of these terms are
+        // among those the caller vouches for, and the block's are what the buffers were filled with.
+        unsafe {
+            if form.left != Kind::Own {
+                (blocks.widen)(&left, rows, terms, lefts.as_mut_ptr().cast(), terms);
+                block.left = lefts.as_ptr().cast();
+                (block.left_row, block.left_step) = ((terms * size) as i64, size as i64);
+            }
+            (blocks.widen)(&right, terms, columns, rights.as_mut_ptr().cast(), width);
+            block.right = rights.as_ptr().cast();
+            block.right_step = (width * size) as i64;
+            blocks.all(block, rows, width, form.fused);
+        }
+        done += terms as u64;
     }
 }
 
