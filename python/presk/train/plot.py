@@ -18,7 +18,7 @@ ABSENT = "no plot: matplotlib isn't installed (pip install 'presk[plot]')"
 def draw_losses(path: Path, title: str, events: Sequence[Step | Measurement]) -> str | None:
     """Writes the PNG; gives what to tell the user where it can't be drawn. E8002 where it can't be written."""
     try:
-        from matplotlib.figure import Figure  # pyright: ignore[reportMissingImports, reportUnknownVariableType]
+        from matplotlib.figure import Figure
     except ImportError:
         return ABSENT
     figure = cast(Any, Figure)(figsize=SIZE, layout="constrained")
