@@ -190,7 +190,7 @@ def good_given(data: st.DataObject, name: str, operands: list[Type]) -> dict[str
         return {"out": ((*run, *data.draw(st.permutations(names))),)}
     if name in ("dot_vjp_l", "dot_vjp_r"):
         further = Axis(None, number(3))
-        given["new"] = (*axes[:-1], further) if name == "dot_vjp_l" else (axes[-1], further)
+        given["new"] = (*axes[:-1], further) if name == "dot_vjp_l" else (*axes[-1:], further)
         return given
     if row.new_axes == "labels":
         given["new"] = (label,)
