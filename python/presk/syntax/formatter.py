@@ -203,7 +203,7 @@ class _Layout:
             else:
                 stop = self._behind(index)
                 part = self._element(index, lead or index > begin)
-            if self._is_block(index):
+            if self._is_block(index) or self._leading(index):
                 out.extend(waiting)
                 waiting.clear()
             kept, comments = split_comments([part])
@@ -257,6 +257,9 @@ class _Layout:
         waiting: list[TrailingComment] = []
         index = begin
         while index < end:
+            if self._leading(index):
+                out.extend(waiting)
+                waiting.clear()
             kept, comments = split_comments([self._element(index, lead or index > begin)])
             out.extend(kept)
             waiting.extend(comments)

@@ -152,7 +152,7 @@ def read_mark(path: Path, metadata: Mapping[str, str]) -> Mark:
         best = float.fromhex(metadata["best"]) if "best" in metadata else None
         notes = {name: text for name, text in metadata.items() if name not in known | settings.keys()}
         return Mark(settings, step, epoch, place, best, int(metadata["stale"]), notes)
-    except (KeyError, ValueError, RecursionError, AttributeError) as error:
+    except (KeyError, ValueError, OverflowError, RecursionError, AttributeError) as error:
         raise _damaged(path, "doesn't say what it belongs to") from error
 
 

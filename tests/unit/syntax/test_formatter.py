@@ -192,3 +192,9 @@ def test_text_with_errors_is_not_formatted() -> None:
     with pytest.raises(PreskError) as error:
         format_source(Source("x", "const = 1\nconst V = @"))
     assert len(error.value.diagnostics) == 2
+
+
+def test_a_comment_behind_a_key_stays_there_where_one_of_its_own_line_follows() -> None:
+    out = format_source(Source("x", "train t {\n  model # one\n     =\n# two\n VAE\n  objective = f\n}\n"))
+    assert "model     =  # one\n" in out
+    assert format_source(Source("x", out)) == out

@@ -175,3 +175,14 @@ def test_a_folder_that_can_not_be_written_keeps_what_it_has(folder: Path) -> Non
     assert caught.value.code == "E8002"
     (folder / checkpoints.FOLDER / "step-2.safetensors").rmdir()
     assert checkpoints.newest(folder, SETTINGS)[0].mark.step == 1
+
+
+BARE = {"format": checkpoints.FORMAT, "settings": "{}", "step": "1", "epoch": "1", "place": "0", "stale": "0"}
+
+
+@pytest.mark.parametrize("best", ["0x1p99999", "nan?", ""])
+def test_a_best_loss_that_is_no_number_is_refused(best: str) -> None:
+    assert checkpoints.read_mark(Path("x"), {**BARE, "best": "-0x1.8p+1"}).best == -3
+    with pytest.raises(PreskError) as error:
+        checkpoints.read_mark(Path("x"), {**BARE, "best": best})
+    assert error.value.code == "E8081"
