@@ -21,7 +21,7 @@ from presk.exact.rules.table import RULES
 from presk.exact.rules.task import Task, Value
 from presk.shapes import constants
 from presk.shapes.poly import number
-from presk.shapes.types import BOOL, REAL, Shape, Tensor, Type, fields_of, substitute
+from presk.shapes.types import BOOL, REAL, Tensor, Type, fields_of
 from presk.text.diagnostics import InternalError
 
 Read: TypeAlias = Callable[[Frame], Value]
@@ -65,14 +65,13 @@ class CompiledProgram:
 
 
 class FunctionCompiler:
-    """Compiles one function. `types` holds the types of what has been numbered so far; runs of a map are replaced."""
+    """Compiles one function. `types` holds the types of what has been numbered so far."""
 
     def __init__(self, function: nodes.Function, known: Mapping[str, CompiledFunction], watched: bool = False) -> None:
         self.function = function
         self.known = known
         self.watched = watched
         self.types: dict[int, Type] = {}
-        self.runs: dict[str, Shape] = {}
         self.size = 0
 
     def compile(self) -> CompiledFunction:
@@ -86,12 +85,8 @@ class FunctionCompiler:
 
     def declare(self, place: int, of: Type) -> None:
         """Records a number's type."""
-        self.types[place] = self.bound(of)
+        self.types[place] = of
         self.size = max(self.size, place + 1)
-
-    def bound(self, of: Type) -> Type:
-        """A type with the runs of the map being compiled replaced."""
-        return substitute(of, {}, self.runs) if self.runs else of
 
     def body(self, body: nodes.Body) -> Body:
         """Lets in order, then the result."""
@@ -124,9 +119,9 @@ class FunctionCompiler:
             case nodes.Call(function, operands, path):
                 return self.call(function, operands, path)
             case nodes.Loop():
-                return compile_loop(self, let.value, self.bound(let.type))
+                return compile_loop(self, let.value, let.type)
             case nodes.MapTrees():
-                return compile_map(self, let.value, self.bound(let.type))
+                return compile_map(self, let.value, let.type)
             case nodes.MakeTuple(items):
                 readers = tuple(self.reader(item) for item in items)
                 return lambda frame: tuple([read(frame) for read in readers])
@@ -144,7 +139,7 @@ class FunctionCompiler:
             raise InternalError(f"the reference has no meaning for `{value.primitive}`")
         site = Site(self.function.name, let.number, let.name, value.primitive, let.span)
         operands = tuple(self.type_of(operand) for operand in value.operands)
-        compute = planner(Task(site, operands, dict(value.attributes), self.bound(let.type)))
+        compute = planner(Task(site, operands, dict(value.attributes), let.type))
         readers = tuple(self.reader(operand) for operand in value.operands)
         if self.watched:
             return watching(site, lambda frame: compute(frame, *[read(frame) for read in readers]))

@@ -11,13 +11,14 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, cast
 
 from presk.core import nodes
+from presk.core.leafwise import at_leaf
 from presk.exact.context import Frame
 from presk.exact.layouts import permuted
 from presk.exact.reals import Reals
 from presk.exact.rules.gathers import like
 from presk.exact.rules.layout import split, stacked
 from presk.exact.rules.task import Value, children, entries
-from presk.shapes.types import Axis, Shape, Stacked, Tensor, TupleOf, Type, fields_of, leaves
+from presk.shapes.types import Shape, Stacked, Tensor, TupleOf, Type, fields_of, leaves
 from presk.text.diagnostics import InternalError
 
 if TYPE_CHECKING:
@@ -161,18 +162,15 @@ def compile_map(compiler: FunctionCompiler, node: nodes.MapTrees, result: Type) 
     """A map: its body once for every shape of leaf."""
     readers = tuple(compiler.reader(operand) for operand in node.operands)
     tree = compiler.type_of(node.operands[0])
-    label = next((axes[0].label for axes in _shapes(node) if axes and not isinstance(axes[0], Axis)), "leaf")
     bodies: dict[Shape, Callable[[Frame], Value]] = {}
     plan: list[tuple[tuple[str | int, ...], Callable[[Frame], Value]]] = []
-    before = dict(compiler.runs)
     for path, leaf in leaves(tree):
         if leaf.axes not in bodies:
-            compiler.runs = {**before, label: leaf.axes}
-            for parameter in node.parameters:
+            here = at_leaf(node, leaf.axes, compiler.types)
+            for parameter in here.parameters:
                 compiler.declare(parameter.number, parameter.type)
-            bodies[leaf.axes] = compiler.body(node.body)
+            bodies[leaf.axes] = compiler.body(here.body)
         plan.append((_steps(tree, path), bodies[leaf.axes]))
-    compiler.runs = before
     places = tuple(parameter.number for parameter in node.parameters)
 
     def run(frame: Frame) -> Value:
@@ -188,12 +186,6 @@ def compile_map(compiler: FunctionCompiler, node: nodes.MapTrees, result: Type) 
         return tuple(_refill(tree, iter([each[at] for each in found])) for at in range(node.arity))
 
     return run
-
-
-def _shapes(node: nodes.MapTrees) -> Iterator[Shape]:
-    for parameter in node.parameters:
-        if isinstance(parameter.type, Tensor):
-            yield parameter.type.axes
 
 
 def _steps(tree: Type, path: tuple[str, ...]) -> tuple[str | int, ...]:

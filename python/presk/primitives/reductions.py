@@ -38,6 +38,12 @@ def require_elements(name: str, tensor: Tensor, reduced: tuple[int, ...]) -> Non
             raise Misfit("E3020", f"{name} has no value where {axis_label(tensor, index)} of {show(tensor)} is empty")
 
 
+def is_choice_of_nothing(tensor: Tensor, attributes: Attributes) -> bool:
+    """Whether a choice among the elements of these axes has none to choose from."""
+    reduced = (tensor.axes[index] for index in take_axes(attributes, tensor))
+    return any(isinstance(axis, Axis) and axis.size.constant == 0 for axis in reduced)
+
+
 def real_rule(name: str) -> Rule:
     """A real for every index of the axes that stay."""
 

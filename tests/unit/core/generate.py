@@ -177,6 +177,9 @@ class Generator(Choices):
         if kind == "real" and self.whole(0, 9) == 0:
             known += [(Injected(ref), Tensor("real", nats.axes)) for ref, nats in self.tensors("nat")]
         known = [each for each in known if len(each[1].explicit) >= rank]
+        if self.leafwise and self.chance():
+            known = [each for each in known if LEAF in each[1].axes] or known
+            known = [each for each in known if len(each[1].axes) > 1] or known
         if known and (self.leafwise or self.whole(0, 5)):
             return self.pick(known)
         if self.leafwise:
@@ -250,6 +253,8 @@ class Generator(Choices):
 
     def apply(self) -> Apply | None:
         names = [name for name in self.primitives if name in LEAFWISE] if self.leafwise else self.primitives
+        if self.leafwise and "broadcast_to" in names and not self.whole(0, 3):
+            names = ["broadcast_to"]  # axes beside the leaf's, for the others to work on
         primitive = TABLE[self.pick(names)]
         operands, given = RECIPES[primitive.name](self)
         kinds = [operand_type(operand, self.frame.types) for operand in operands]
@@ -333,15 +338,15 @@ class Generator(Choices):
         for at in range(count):
             parameters.append(Parameter(self.frame.take(), "pgm"[at], Tensor("real", (LEAF,))))
             self.frame.types[parameters[-1].number] = parameters[-1].type
-        scalars = [ref for ref, each in self.tensors("real") if not each.axes]
+        around = [ref for ref, _ in self.tensors()]
         arity = self.pick((None, 2))
 
         def result() -> Operand:
-            results = [ref for ref, _ in self.tensors()][-2:]
+            results = [ref for ref, each in self.tensors("real") if each.axes == (LEAF,)][-2:]
             return results[-1] if arity is None else self.also(MakeTuple((results[-1], results[0])))
 
-        inner = [*scalars, *(Ref(each.number) for each in parameters)]
-        body = self.body(self.whole(0, 5), inner, result, leafwise=True)
+        inner = [*around, *(Ref(each.number) for each in parameters)]
+        body = self.body(self.whole(0, 9), inner, result, leafwise=True)
         return MapTrees(tuple(parameters), operands, body, arity)
 
     def call(self) -> Call | None:

@@ -12,9 +12,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from presk.core.nodes import Literal, Operand
-from presk.core.roles import ROLES, Role
 from presk.primitives.all import TABLE
 from presk.primitives.call import Given
+from presk.primitives.contractions import RUN_LABEL
+from presk.primitives.table import Misfit
 from presk.shapes import constants
 from presk.shapes.poly import number
 from presk.shapes.types import Axis, Shape, Tensor
@@ -122,7 +123,8 @@ def _cross_entropy(choices: Choices) -> Made:
 
 def _size(tensor: Tensor, at: int) -> Any:
     axis = tensor.axes[at]
-    assert isinstance(axis, Axis), "no runs outside maps"
+    if not isinstance(axis, Axis):
+        raise Misfit("E3004", "a run has no one size")
     return axis.size
 
 
@@ -159,16 +161,20 @@ def _ein(choices: Choices) -> Made:
     x, left = choices.tensor("real")
     y, right = choices.tensor("real")
     labels = list("ijklmnop")
-    first = tuple(labels.pop(0) for _ in left.axes)
-    sizes = {label: axis.size for label, axis in zip(first, left.explicit, strict=True)}
+    first = tuple(labels.pop(0) if isinstance(axis, Axis) else RUN_LABEL for axis in left.axes)
+    sizes = {label: axis.size for label, axis in zip(first, left.axes, strict=True) if isinstance(axis, Axis)}
     second: list[str] = []
-    for axis in right.explicit:
-        shared = [label for label in first if sizes[label] == axis.size and label not in second]
-        second.append(choices.pick(shared) if shared and choices.chance() else labels.pop(0))
+    for axis in right.axes:
+        shared = [label for label in sizes if isinstance(axis, Axis) and sizes[label] == axis.size]
+        shared = [label for label in shared if label not in second]
+        own = labels.pop(0) if isinstance(axis, Axis) else RUN_LABEL
+        second.append(choices.pick(shared) if shared and choices.chance() else own)
     known = list(dict.fromkeys((*first, *second)))
-    out = tuple(label for label in known if choices.chance())
+    out = tuple(label for label in known if label != RUN_LABEL and choices.chance())
     if choices.chance():
         out = tuple(reversed(out))
+    if RUN_LABEL in known:
+        out = (RUN_LABEL, *out)
     return [x, y], {"out": (out,), "labels": (first, tuple(second))}
 
 
@@ -345,7 +351,8 @@ def _update_slice(choices: Choices) -> Made:
     at = _one_axis(choices, found)
     whole = _size(found, at).whole or 0
     start = choices.whole(0, whole)
-    short = Axis(found.explicit[at].name, number(choices.whole(0, whole - start)))
+    axis = found.axes[at]
+    short = Axis(axis.name if isinstance(axis, Axis) else None, number(choices.whole(0, whole - start)))
     v, _ = choices.fresh(Tensor("real", (*found.axes[:at], short, *found.axes[at + 1 :])))
     return [x, v], {"axis": at, "start": start}
 
@@ -407,9 +414,5 @@ RECIPES: dict[str, Recipe] = {
 }
 """By the primitive's name."""
 
-LEAFWISE = frozenset(
-    name
-    for name, role in ROLES.items()
-    if role is Role.ELEMENTWISE or (role is Role.REDUCTION and name not in ("cross_entropy", "argmax", "argmin"))
-)
-"""What stands in the body of a map: elementwise primitives and full reductions."""
+LEAFWISE = RECIPES.keys() - {name for name, each in TABLE.items() if each.draws}
+"""What stands in the body of a map."""

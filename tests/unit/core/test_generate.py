@@ -35,7 +35,7 @@ def test_every_primitive_is_made(name: str) -> None:
 
 def test_every_form_is_made() -> None:
     found: Counter[str] = Counter()
-    for seed in range(120):
+    for seed in range(240):
         program = random_program(seed, lets=10)
         verify(program)
         found += count(program)

@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from presk.core.nodes import Apply, Let, MapTrees, Operand, Ref
-from presk.core.typing import LEAF, operand_type
+from presk.core.leafwise import Types, at_leaf
+from presk.core.nodes import Apply, MapTrees, Operand, Ref
+from presk.core.typing import operand_type
 from presk.core.vjp.activity import Activity, Path
 from presk.core.vjp.scope import Primal, Scope
 from presk.core.vjp.shaping import renamed
 from presk.core.vjp.writing import Writing, checked, within
-from presk.primitives.reductions import OF_SOME_ELEMENTS
-from presk.shapes.types import Axis, Shape, Tensor, leaves, substitute
+from presk.primitives.reductions import OF_SOME_ELEMENTS, is_choice_of_nothing
+from presk.shapes.types import Tensor, leaves
 from presk.text.diagnostics import InternalError
 
 
@@ -55,29 +56,32 @@ def write_map(writing: Writing, scope: Scope, mapped: MapTrees, found: Mapping[P
         for item in ((),) if mapped.arity is None else tuple((str(at),) for at in range(mapped.arity)):
             if (*item, *path) in found:
                 seeds[item] = found[(*item, *path)]
-        if seeds and not _has_no_value(mapped, leaf):
-            _write_leaf(writing, scope, mapped, path, leaf.axes, seeds)
+        at = at_leaf(mapped, leaf.axes, scope.primal.types)
+        if seeds and _has_value(at, scope.primal.types):
+            _write_leaf(writing, scope, at, path, seeds)
 
 
-def _has_no_value(mapped: MapTrees, leaf: Tensor) -> bool:
-    """Whether the body chooses among the elements of a leaf that has none: the map itself has no value there."""
-    is_empty = any(isinstance(axis, Axis) and axis.size.whole == 0 for axis in leaf.axes)
-    chosen = any(isinstance(let.value, Apply) and let.value.primitive in OF_SOME_ELEMENTS for let in mapped.body.lets)
-    return is_empty and chosen
+def _has_value(mapped: MapTrees, around: Types) -> bool:
+    """Whether the map has a value at a leaf: its body may choose among the elements of one that has none."""
+    types = {**around, **{each.number: each.type for each in mapped.parameters}}
+    types |= {let.number: let.type for let in mapped.body.lets}
+    for let in mapped.body.lets:
+        if isinstance(let.value, Apply) and let.value.primitive in OF_SOME_ELEMENTS:
+            of = operand_type(let.value.operands[0], types)
+            if isinstance(of, Tensor) and is_choice_of_nothing(of, dict(let.value.attributes)):
+                return False
+    return True
 
 
-def _write_leaf(
-    writing: Writing, scope: Scope, mapped: MapTrees, path: Path, axes: Shape, seeds: Mapping[Path, Operand]
-) -> None:
-    lets = tuple(_at_leaf(let, axes) for let in mapped.body.lets)
-    body = replace(mapped.body, lets=lets)
-    own = frozenset((*(each.number for each in mapped.parameters), *(let.number for let in lets)))
+def _write_leaf(writing: Writing, scope: Scope, mapped: MapTrees, path: Path, seeds: Mapping[Path, Operand]) -> None:
+    body = mapped.body
+    own = frozenset((*(each.number for each in mapped.parameters), *(let.number for let in body.lets)))
     types = dict(scope.primal.types)
-    types |= {each.number: substitute(each.type, {}, {LEAF.label: axes}) for each in mapped.parameters}
-    types |= {let.number: let.type for let in lets}
+    types |= {each.number: each.type for each in mapped.parameters}
+    types |= {let.number: let.type for let in body.lets}
     primal = replace(
         scope.primal,
-        lets={**scope.primal.lets, **{let.number: let for let in lets}},
+        lets={**scope.primal.lets, **{let.number: let for let in body.lets}},
         types=types,
         stored=scope.primal.stored - own,
         interior=scope.primal.interior | own,
@@ -96,14 +100,3 @@ def _write_leaf(
         at = next((at for at, each in enumerate(mapped.parameters) if each.number == number), None)
         target = Ref(number, place) if at is None else within(mapped.operands[at], path)
         writing.give(scope, target, value)
-
-
-def _at_leaf(let: Let, axes: Shape) -> Let:
-    """A let of the body with the leaf's axes in the place of the run."""
-    value = let.value
-    if isinstance(value, Apply):
-        attributes = tuple(
-            (name, axes if name == "new" and each == (LEAF,) else each) for name, each in value.attributes
-        )
-        value = replace(value, attributes=attributes)
-    return replace(let, value=value, type=substitute(let.type, {}, {LEAF.label: axes}))

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
 from presk.core.groups import Group, partition
+from presk.core.leafwise import at_leaf
 from presk.core.nodes import (
     Apply,
     Body,
@@ -23,7 +24,7 @@ from presk.core.nodes import (
     Parameter,
     Ref,
 )
-from presk.core.typing import LEAF, operand_type
+from presk.core.typing import operand_type
 from presk.kernel.lower.lower import types_of
 from presk.kernel.nodes import Element
 from presk.run.record import groups, quantised
@@ -278,19 +279,7 @@ def _map_leaf(
 
 def _specialized(function: Function, let: Let, mapped: MapTrees, flat: Shape) -> LeafMap:
     """The map with its leaf being one axis of all the leaf's elements, in its function, wherever it stands there."""
-
-    def leaf(each: Type) -> Type:
-        match each:
-            case Tensor(kind, axes, bound) if axes and axes[0] == LEAF:
-                return Tensor(kind, flat, bound)
-            case TupleOf(items):
-                return TupleOf(tuple(leaf(item) for item in items))
-            case _:
-                return each
-
-    parameters = tuple(replace(each, type=leaf(each.type)) for each in mapped.parameters)
-    lets = tuple(_leaf_let(each, leaf, flat) for each in mapped.body.lets)
-    made = replace(mapped, parameters=parameters, body=replace(mapped.body, lets=lets))
+    made = at_leaf(mapped, flat, types_of(function))
 
     def within(body: Body) -> Body:
         return replace(body, lets=tuple(one(each) for each in body.lets))
@@ -307,14 +296,3 @@ def _specialized(function: Function, let: Let, mapped: MapTrees, flat: Shape) ->
         group.root: group for bodies in partition(whole).bodies if bodies.owner == let.number for group in bodies.groups
     }
     return LeafMap(whole, made, roots)
-
-
-def _leaf_let(let: Let, leaf: object, flat: Shape) -> Let:
-    assert callable(leaf), "types to types"
-    value = let.value
-    if isinstance(value, Apply):
-        attributes = tuple(
-            (name, flat if name == "new" and each == (LEAF,) else each) for name, each in value.attributes
-        )
-        value = replace(value, attributes=attributes)
-    return replace(let, type=leaf(let.type), value=value)
