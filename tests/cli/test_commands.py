@@ -57,6 +57,12 @@ def test_a_command_that_is_none_gets_a_hint(presk: Run) -> None:
     assert presk("--nonsense").code == 2
 
 
+@pytest.mark.parametrize("name", application.LATER)
+def test_a_command_of_a_later_version_says_so(name: str, presk: Run) -> None:
+    assert name not in application.COMMANDS
+    assert f"`presk {name}`" in refused(presk(name, "any.psk"), "E9003")
+
+
 def test_the_version_is_the_packages(presk: Run) -> None:
     assert presk("--version").out == f"presk {library.__version__}\n"
 

@@ -18,7 +18,8 @@ CODES: dict[str, Code] = {
     "E9003": Code(
         "what this version doesn't have yet",
         "`presk dump --stage c` prints the C text of a backend that isn't there, and `presk bench --plan-only` and "
-        "`--calibrate` belong to a model that predicts times, which isn't there either.",
+        "`--calibrate` belong to a model that predicts times, which isn't there either. Nor are the commands `plan`, "
+        "`solve`, `envelope`, `explain`, `export` and `serve`.",
         "presk bench examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --dim batch=4 --plan-only",
     ),
     "E9004": Code(
