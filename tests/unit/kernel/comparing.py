@@ -11,9 +11,10 @@ from tests.unit.kernel.machine import Machine, given
 
 from presk.check.program import loads
 from presk.core.bind import bind
-from presk.core.nodes import Program
+from presk.core.nodes import Apply, Program
 from presk.exact.evaluate import evaluate
 from presk.exact.values import ExactArray
+from presk.kernel.lower.contraction import LABELS
 from presk.kernel.lowered import Layout, SiteChoice
 
 STORAGES = ("f64", "f32", "bf16")
@@ -33,11 +34,12 @@ def program(text: str, entry: str, **dims: int) -> Program:
 
 
 def machine(of: Program, choice: SiteChoice | str, layout: Layout | None = None) -> Machine:
-    """A machine whose sites are all realized alike; the layout is for contractions and rows, never for an add."""
+    """A machine whose sites are all realized alike; the layout is for contractions alone where there are any."""
     made = SiteChoice(choice) if isinstance(choice, str) else choice
+    contracts = any(isinstance(let.value, Apply) and let.value.primitive in LABELS for let in of.entry.body.lets)
 
     def laid(let: Any) -> Layout:
-        return layout if layout is not None and let.value.primitive != "add" else Layout()
+        return layout if layout is not None and (not contracts or let.value.primitive in LABELS) else Layout()
 
     return Machine(of.entry, lambda let: made, laid)
 

@@ -19,7 +19,7 @@ from presk.core.nodes import Apply, Function, Injected, Let, Literal, Operand, P
 from presk.core.typing import operand_type
 from presk.exact.constants import round_constant
 from presk.kernel.lower import lower
-from presk.kernel.lower.epilogue import following_add
+from presk.kernel.lower.epilogue import following_group
 from presk.kernel.lower.lower import types_of
 from presk.kernel.lowered import Buffered, Launch, Layout, Lowered, SiteChoice, Temporary
 from presk.kernel.native import Program as Kernel
@@ -131,10 +131,13 @@ class Machine:
             self.give(Ref(parameter.number), argument)
         groups = [each for body in partition(self.function).bodies for each in body.groups]
         lets = {let.number: let for let in self.function.body.lets}
-        joined: set[int] = set()
+        joins = self.joins(groups, lets)
+        first = {product.root for product, _ in joins.values()}
         for group in groups:
-            if group.root not in joined:
-                self.group(group, groups, lets, joined)
+            if group.root in joins:
+                self.group(*joins[group.root], lets)
+            elif group.root not in first:
+                self.group(group, None, lets)
         for let in lets.values():
             if not isinstance(let.value, Apply):
                 self.tree(let)
@@ -178,7 +181,14 @@ class Machine:
 
     # Groups
 
-    def group(self, group: Group, groups: Sequence[Group], lets: Mapping[int, Let], joined: set[int]) -> None:
+    def joins(self, groups: Sequence[Group], lets: Mapping[int, Let]) -> dict[int, tuple[Group, Group]]:
+        """A contraction and the group that joins its store, by the root of that."""
+        wanted = [each for each in groups if each.kind != "view" and self.layout(lets[each.root]).epilogue]
+        pairs = [(each, following_group(self.function.body, groups, each, self.types)) for each in wanted]
+        return {found.root: (each, found) for each, found in pairs if found is not None}
+
+    def group(self, group: Group, found: Group | None, lets: Mapping[int, Let]) -> None:
+        """Runs a group, with the one that joins its store if there is any."""
         let = lets[group.root]
         if group.kind == "view":
             for member in group.members:
@@ -187,12 +197,9 @@ class Machine:
         choice, layout = self.choice(let), self.layout(let)
         following = None
         reads = [read.ref for read in group.reads]
-        if layout.epilogue:
-            found = following_add(self.function.body, groups, group, self.types)
-            if found is not None:
-                following = (found, self.choice(lets[found.root]))
-                joined.add(found.root)
-                reads += [read.ref for read in found.reads if read.ref.number != group.root]
+        if found is not None:
+            following = (found, self.choice(lets[found.root]))
+            reads += [read.ref for read in found.reads if read.ref.number != group.root]
         elements = {ref: self.held[ref].element for each in reads for ref in self.leaves(each)}
         lowered = lower(self.function, self.function.body, group, elements, choice, layout, following)
         self.held |= self.launched(lowered)

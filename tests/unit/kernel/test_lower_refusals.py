@@ -11,7 +11,7 @@ from tests.unit.kernel.comparing import program
 from presk.core.groups import Group, partition
 from presk.core.nodes import Program, Ref
 from presk.kernel.lower import lower
-from presk.kernel.lower.epilogue import following_add
+from presk.kernel.lower.epilogue import following_group
 from presk.kernel.lower.lower import types_of
 from presk.kernel.lowered import Launch, Layout, Lowered, SiteChoice, Split
 from presk.kernel.nodes import Element
@@ -24,6 +24,11 @@ fn biased(x: real[b, i], w: real[i, o], c: real[o]) -> real[b, o] { dot(x, w) + 
 fn doubled(x: real[b, i], w: real[i, o], c: real[o]) -> real[b, o] { let y = dot(x, w); y * 2 + c }
 fn read_twice(x: real[b, i], w: real[i, o], c: real[o]) -> (real[b, o], real[b, o]) { let y = dot(x, w); (y + c, y) }
 fn squared(x: real[b, i], w: real[i, o]) -> real[b, o] { let y = dot(x, w); y + y }
+fn mirrored(x: real[b, i], w: real[i, o]) -> real[b, o] { let y = dot(x, w); y + flip(y, axis = o) }
+fn shared(x: real[b, i], w: real[i, o]) -> real[b, o] { let y = dot(x, w); y * sum(y, axis = o) }
+fn compared(x: real[b, i], w: real[i, o]) -> bool[b, o] { dot(x, w) > 0 }
+fn scored(x: real[b, i], w: real[i, o]) -> real[b, o] { softmax(dot(x, w), axis = o) }
+fn gelled(x: real[b, i], w: real[i, o], c: real[o]) -> real[b, o] { gelu(dot(x, w) + c) }
 fn wider(x: real[i], w: real[i, o], c: real[b, o]) -> real[b, o] { dot(x, w) + c }
 fn bent(x: real[b, i], w: real[i, o], c: real[o]) -> real[b, o] { relu(dot(x, w) + c) }
 fn scores(q: real[n, s, e], k: real[n, t, e]) -> real[n, s, t] { ein[n, s, t](q, k) }
@@ -46,6 +51,11 @@ DIMS = {
     "squared": {"b": 4, "i": 64, "o": 16},
     "wider": {"b": 4, "i": 64, "o": 16},
     "bent": {"b": 4, "i": 64, "o": 16},
+    "mirrored": {"b": 4, "i": 64, "o": 16},
+    "shared": {"b": 4, "i": 64, "o": 16},
+    "compared": {"b": 4, "i": 64, "o": 16},
+    "scored": {"b": 4, "i": 64, "o": 16},
+    "gelled": {"b": 4, "i": 64, "o": 16},
     "scores": {"n": 2, "s": 4, "t": 16, "e": 64},
     "turned": {"i": 8, "k": 64, "j": 8},
     "soft": {"n": 4, "d": 8},
@@ -71,7 +81,7 @@ def lowered(entry: str, choice: SiteChoice | str, layout: Layout, other: SiteCho
     of, groups, group = first(entry)
     made = SiteChoice(choice) if isinstance(choice, str) else choice
     elements = {Ref(each.number): Element("f32") for each in of.entry.parameters}
-    following = following_add(of.entry.body, groups, group, types_of(of.entry))
+    following = following_group(of.entry.body, groups, group, types_of(of.entry))
     joined = None if following is None else (following, other or made)
     return lower(of.entry, of.entry.body, group, elements, made, layout, joined)
 
@@ -175,9 +185,20 @@ def test_lanes_across_an_operand_that_is_not_packed() -> None:
     assert lowered("scores", "f32", Layout(tile=(2, 4), lanes=4, pack=True)).launches
 
 
-@pytest.mark.parametrize("entry", ["linear", "doubled", "read_twice", "squared", "wider", "bent"])
-def test_an_epilogue_without_an_add_of_its_own(entry: str) -> None:
+@pytest.mark.parametrize("entry", ["linear", "read_twice", "mirrored", "shared", "compared", "scored", "wider"])
+def test_an_epilogue_without_a_group_of_its_own(entry: str) -> None:
     refused(6, entry, "f32", Layout(epilogue=True))
+
+
+@pytest.mark.parametrize("entry", ["doubled", "squared", "bent", "gelled"])
+def test_an_epilogue_of_any_elementwise_group(entry: str) -> None:
+    assert len(lowered(entry, "f32", Layout(epilogue=True)).launches) == 1
+
+
+def test_an_epilogue_with_a_function_under_wider_sums() -> None:
+    wider = SiteChoice("f32", accumulate="f64")
+    assert "erf" in refused(9, "gelled", wider, Layout(epilogue=True), SiteChoice("f32"))
+    assert lowered("bent", wider, Layout(epilogue=True), SiteChoice("f32")).launches
 
 
 def test_an_epilogue_that_is_realized_otherwise() -> None:

@@ -123,10 +123,17 @@ class _Product:
         why: list[str] = []
         epilogue = True if self.task.following is not None else None
         if epilogue:
-            why.append("epilogue: the addition alone reads the product")
+            why.append(f"epilogue: {self.joined} alone reads the product")
         if self.task.choice.partials is not None or self.task.arithmetic != self.task.interior:
             return Layout(epilogue=epilogue), why
         return replace(self.point(why), epilogue=epilogue), why
+
+    @property
+    def joined(self) -> str:
+        """What joins the store, as a reason says it."""
+        assert self.task.following is not None, "asked where a group joins the store"
+        members = [self.task.apply(self.task.lets[each.number]).primitive for each in self.task.following.members]
+        return "the addition" if members == ["add"] else f"the sweep {', '.join(members)}"
 
     def point(self, why: list[str]) -> Layout:
         """Form, tile, lanes, pack and order."""

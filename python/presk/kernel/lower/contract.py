@@ -1,20 +1,21 @@
 """Contractions: dot, matmul and ein as kernels, at every point of the layout space.
 
 One builder serves them all. A plan's pack copies operand 1 to a panel by a kernel of its own, so that J is contiguous;
-a plan's epilogue adds what a sole following add adds before the product is stored. Wide tiles have panels of their own
-(`panels`). Called by `table`.
+a plan's epilogue does the work of a group that alone reads the product, before it is stored or where it lies. Wide
+tiles have panels of their own (`panels`). Called by `table`.
 """
 
 from __future__ import annotations
 
 from presk.core.nodes import Let, Ref
-from presk.kernel.lower.choices import check_accumulation, split
+from presk.kernel.lower.choices import check_accumulation, no_accumulation, split
 from presk.kernel.lower.code import Code
 from presk.kernel.lower.contraction import Contraction, contraction_of, positions
 from presk.kernel.lower.operands import Operands, epilogue_of
 from presk.kernel.lower.panels import pack, panels_of
 from presk.kernel.lower.points import RULES
 from presk.kernel.lower.reader import Reader
+from presk.kernel.lower.reals import Unhonoured
 from presk.kernel.lower.space import Point, settle
 from presk.kernel.lower.task import Task, axes_of, packed_element
 from presk.kernel.lower.tiles import RowWise, Tiles, write_interleaved
@@ -24,7 +25,7 @@ from presk.kernel.nodes import Axis, BufferType
 
 
 def lower_contraction(task: Task) -> Lowered:
-    """The kernel of a contraction, with a pack before it and an add joined to it where the plan says so."""
+    """The kernel of a contraction, with a pack before it and a group joined to it where the plan says so."""
     check_accumulation(task, has_sums=True)
     contraction = contraction_of(task, task.root)
     point = settle(task, contraction)
@@ -32,7 +33,11 @@ def lower_contraction(task: Task) -> Lowered:
     packs = _packs(task, contraction, point)
     copies = tuple(pack.kernel.outputs[0].type for pack in packs)
     root = following or task.root
-    launch = split(task, _product(task, contraction, point, copies, root))
+    try:
+        launch = split(task, _product(task, contraction, point, copies, root))
+    except Unhonoured as found:
+        reason = f"an epilogue with `{found.operation}`, which has no form in it"
+        raise no_accumulation(task, reason) from None
     stored = (Ref(root.number), task.stored_type(task.result(root)))
     return Lowered((*packs, launch), (stored,), copies)
 
@@ -45,16 +50,14 @@ def _product(task: Task, contraction: Contraction, point: Point, copies: tuple[B
         inputs += [(Temporary(copy), copies[copy])] if copy < len(copies) else task.inputs((operand,))
     joined = root.number != task.root.number
     if joined:
-        others = tuple(each for each in task.apply(root).operands if each != Ref(task.root.number))
-        inputs += task.inputs(others)
-    name = contraction.name.replace("[", "_add[") if joined and "[" in contraction.name else contraction.name
-    name += "_add" if joined and "[" not in contraction.name else ""
+        inputs += task.inputs((Ref(root.number),))
+    name = _named(contraction.name, task.apply(root).primitive) if joined else contraction.name
     outputs: list[tuple[Buffered, BufferType]] = [(Ref(root.number), task.stored_type(task.result(root)))]
     code = Code(name, task.arithmetic, list(dict(inputs).items()), outputs)
     reader = Reader(task, code, RULES)
     operands = Operands(reader, contraction, (first, second), contraction.panel if copies else None)
     if joined:
-        operands.epilogue = epilogue_of(reader, root, task.root.number, contraction.out)
+        operands.epilogue = epilogue_of(task, root, contraction.out)
     if task.choice.partials is not None:
         write_interleaved(code, operands, contraction, task.choice.partials)
     elif point.row_wise:
@@ -100,11 +103,18 @@ def _pack(task: Task, contraction: Contraction, panel: BufferType) -> Launch:
     return code.launch()
 
 
+def _named(name: str, after: str) -> str:
+    """The name of a product with what a primitive ends joined to it."""
+    head, bracket, rest = name.partition("[")
+    return f"{head}_{after}{bracket}{rest}"
+
+
 def _joined(task: Task) -> Let:
-    """The add that joins the product's store. Raises E7002, condition 6, where there is none."""
+    """The root of the group that joins the product's store. Raises E7002, condition 6, where there is none."""
     if task.following is None or task.following_choice is None:
-        raise task.refuse(6, "no add alone reads the product's value, so there is no epilogue to join")
-    add = task.following_choice
-    if add.storage != task.choice.storage or add.accumulate not in (None, task.interior):
-        raise task.refuse(6, "the following add is realized otherwise than the product, so it can't join it")
+        sentence = "no elementwise group alone reads the product's value, so there is no epilogue to join"
+        raise task.refuse(6, sentence)
+    after = task.following_choice
+    if after.storage != task.choice.storage or after.accumulate not in (None, task.interior):
+        raise task.refuse(6, "the following group is realized otherwise than the product, so it can't join it")
     return task.lets[task.following.root]

@@ -44,8 +44,8 @@ def lower(
     With a `machine` the rule `auto` lays the nest out for it, and `layout` must leave everything open.
 
     `elements` says how each real tensor the group reads is held (of a tree, each leaf); nats and booleans are held as
-    their types say. `following` is the group of the add that joins a contraction's store where the layout says
-    `epilogue` (`epilogue.following_add` finds it), with its own choice. Raises PreskError: E7002, conditions 2, 3, 4,
+    their types say. `following` is the group that joins a contraction's store where the layout says `epilogue`
+    (`epilogue.following_group` finds it), with its own choice. Raises PreskError: E7002, conditions 2, 3, 4,
     6, 7, 8 and 9, where the choice or the layout can't be run as stated; E9206 for what is beyond a kernel's limits.
     """
     if group.kind == "view":

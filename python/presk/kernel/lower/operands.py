@@ -12,23 +12,33 @@ from presk.core.nodes import Let, Operand, Ref
 from presk.kernel.lower.code import Code
 from presk.kernel.lower.contraction import Contraction, Labels, Place, positions
 from presk.kernel.lower.reader import Reader
+from presk.kernel.lower.task import Task
 from presk.kernel.lowered import Buffered, Temporary
 from presk.kernel.nodes import Access, Binary, Call, Expression, Load, Splat
 from presk.shapes.align import align
+from presk.text.diagnostics import InternalError
 
 
 @dataclass(frozen=True, slots=True)
-class Epilogue:
-    """A following add: its let, the other operand with its axes' labels, and whether the sum is the left operand."""
+class Addend:
+    """What a sole following add adds: the operand with its axes' labels, and whether the sum is the left one."""
 
-    let: Let
     other: Operand
     labels: Labels
     is_left: bool
 
     def is_along(self, label: int | None) -> bool:
-        """Whether the other operand varies along an axis of the result."""
+        """Whether the operand varies along an axis of the result."""
         return label in self.labels
+
+
+@dataclass(frozen=True, slots=True)
+class Epilogue:
+    """The group that joins the store: its root, the number of the product, and the addend where it is one add."""
+
+    root: Let
+    product: int
+    addend: Addend | None
 
 
 class Operands:
@@ -47,8 +57,13 @@ class Operands:
 
     @property
     def has_epilogue(self) -> bool:
-        """Whether an add joins the store."""
+        """Whether a group joins the store."""
         return self.epilogue is not None
+
+    @property
+    def is_finished_in_place(self) -> bool:
+        """Whether products are stored as they are and finished where they lie: all but a sole addition."""
+        return self.epilogue is not None and self.epilogue.addend is None
 
     def left(self, place: Place) -> Expression:
         """Operand 0's element."""
@@ -89,16 +104,33 @@ class Operands:
         self.code.store(self.output, self.index(place), value, vector)
 
     def finished(self, place: Place, value: Expression, vector: bool) -> Expression:
-        """A sum that is done, and the epilogue's operand: rounded in between as if it had been stored."""
+        """What the epilogue makes of a sum that is done: rounded in between as if it had been stored."""
         epilogue = self.epilogue
         if epilogue is None:
             return value
         value = self.as_stored(value)
-        other = self.addend(epilogue, place, vector)
-        left, right = (value, other) if epilogue.is_left else (other, value)
+        if epilogue.addend is None:
+            if vector:
+                raise InternalError("what isn't a sole addition is computed element by element")
+            return self.computed(epilogue, place, value)
+        other = self.other(epilogue.addend, place, vector)
+        left, right = (value, other) if epilogue.addend.is_left else (other, value)
         if vector:
             return Binary("+", left, right, vector=True)
         return self.reader.reals.binary("+", left, right)
+
+    def finish(self, place: Place) -> None:
+        """Stores what the epilogue makes of a product that was stored as it is."""
+        self.store(place, self.finished(place, self.sum(place, False), False), False)
+
+    def computed(self, epilogue: Epilogue, place: Place, value: Expression) -> Expression:
+        """The element of the epilogue's root, where the product's is this value."""
+        product = self.code.shared("real", value)
+        self.reader.held = lambda ref: product if ref == Ref(epilogue.product) else None
+        here = positions(self.contraction.out, self.contraction.sizes, place)
+        found = self.reader.value(Ref(epilogue.root.number), here)
+        self.reader.held = lambda ref: None
+        return found
 
     def as_stored(self, value: Expression) -> Expression:
         """A sum as a reader of its buffer would find it."""
@@ -107,18 +139,28 @@ class Operands:
             return Call("bf16", (value,))
         return self.reader.reals.rounded(value)
 
-    def addend(self, epilogue: Epilogue, place: Place, vector: bool) -> Expression:
-        """The epilogue's other operand."""
-        if vector and epilogue.is_along(self.contraction.j):
-            return self.loaded(epilogue.other, epilogue.labels, place)
-        found = self.reader.value(epilogue.other, positions(epilogue.labels, self.contraction.sizes, place))
+    def other(self, addend: Addend, place: Place, vector: bool) -> Expression:
+        """What is added."""
+        if vector and addend.is_along(self.contraction.j):
+            return self.loaded(addend.other, addend.labels, place)
+        found = self.reader.value(addend.other, positions(addend.labels, self.contraction.sizes, place))
         return Splat(found) if vector else found
 
 
-def epilogue_of(reader: Reader, let: Let, number: int, out: Labels) -> Epilogue:
-    """The epilogue that an add of the value `number`, with axes `out`, and something else is."""
-    left, right = reader.task.apply(let).operands
-    is_left = left == Ref(number)
-    places = align([reader.task.tensor(each).axes for each in (left, right)]).places
+def epilogue_of(task: Task, root: Let, out: Labels) -> Epilogue:
+    """The epilogue that the group of `root` is, of a product with axes `out`."""
+    assert task.following is not None, "a group joins the store"
+    addend = _addend(task, root, out) if len(task.following.members) == 1 else None
+    return Epilogue(root, task.root.number, addend)
+
+
+def _addend(task: Task, add: Let, out: Labels) -> Addend | None:
+    """What is added to the product; None where this is no addition of something else."""
+    apply, product = task.apply(add), Ref(task.root.number)
+    if apply.primitive != "add" or apply.operands.count(product) != 1:
+        return None
+    left, right = apply.operands
+    places = align([task.tensor(each).axes for each in (left, right)]).places
+    is_left = left == product
     other, own = (right, places[1]) if is_left else (left, places[0])
-    return Epilogue(let, other, tuple(out[place] for place in own), is_left)
+    return Addend(other, tuple(out[place] for place in own), is_left)

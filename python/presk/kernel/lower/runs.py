@@ -6,13 +6,13 @@ each round in order, reading those values where the calls stood. So what is summ
 can run in lanes. A function of a function has its run after the inner one's.
 
 A call moves where what it is given depends on its own round alone: on loads of buffers the loop doesn't store to (an
-input whose place an output takes is loaded before that element is stored), on counters, and on variables that the round
-assigns once, before any reading. Called by `lower`.
+input whose place an output takes is loaded before that element is stored) or of the one element that the round stores
+later, on counters, and on variables that the round assigns once, before any reading. Called by `lower`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -180,8 +180,8 @@ class _Plan:
         self.kernel = kernel
         self.loop = loop
         self.counter = Variable("i", loop.counter)
-        self.stored = {each.access.buffer for each in loop.body if isinstance(each, Store)}
         self.assigned = {each.variable for each in loop.body if isinstance(each, Assign)}
+        self.stored = self._stored()
         self.definitions = self._definitions()
         self.varying = self._varying()
         self.calls: dict[Call, _Moved] = {}
@@ -195,6 +195,27 @@ class _Plan:
     def buffers(self) -> int:
         """Scratch buffers that runs need."""
         return 0 if self.is_whole else sum(len(each.arguments) for each in self.calls)
+
+    def _stored(self) -> set[Buffer]:
+        """The buffers a round stores to, but for one whose element at hand it loads, then stores, and no other."""
+        found = {each.access.buffer for each in self.loop.body if isinstance(each, Store)}
+        return {each for each in found if not self._is_in_place(each)}
+
+    def _is_in_place(self, buffer: Buffer) -> bool:
+        loaded: list[Access] = []
+        store: Access | None = None
+        for statement in self.loop.body:
+            values = [each for value in values_of(statement) for each in visited(value)]
+            found = [each.access for each in values if isinstance(each, Load) and each.access.buffer == buffer]
+            if found and store is not None:
+                return False
+            loaded += found
+            if isinstance(statement, Store) and statement.access.buffer == buffer:
+                if store is not None:
+                    return False
+                store = statement.access
+        moving = {self.counter, *self.assigned}
+        return store is not None and self._is_along(store, moving) and all(each == store for each in loaded)
 
     def _definitions(self) -> Mapping[Variable, Expression]:
         """The variables each round assigns once, before any reading, from what its own round alone decides."""
@@ -262,7 +283,13 @@ class _Plan:
 
     def _is_run(self, access: Access) -> bool:
         """Whether the loop goes along the last axis of a buffer of the arithmetic type, element by element."""
-        if self._type(access.buffer).element != Element(self.kernel.arithmetic) or not access.index:
+        return self._type(access.buffer).element == Element(self.kernel.arithmetic) and self._is_along(
+            access, self.varying
+        )
+
+    def _is_along(self, access: Access, varying: Set[Variable]) -> bool:
+        """Whether each round has the next element along the last axis."""
+        if not access.index:
             return False
         *others, last = access.index
         match last:
@@ -272,7 +299,7 @@ class _Plan:
                 return False
             case _:
                 pass
-        return all(each not in self.varying for other in others for each in variables(other))
+        return varying.isdisjoint(each for other in others for each in variables(other))
 
     def _type(self, buffer: Buffer) -> BufferType:
         if buffer.space == "t":

@@ -39,8 +39,8 @@ WIDTH = {"bf16": 16, "f32": 32, "f64": 64}
 class Task:
     """A group of `function`, at the element types `elements` of what it reads.
 
-    `lets` are those of the body, `types` of all numbers in the function. `following` is the group of the add that may
-    join a contraction's store.
+    `lets` are those of the body, `types` of all numbers in the function. `following` is the group that may join a
+    contraction's store; its members are then computed at the element.
     """
 
     function: str
@@ -144,13 +144,13 @@ class Task:
         return Element(STORAGES[self.choice.storage] if tensor.axes else self.interior)
 
     def inputs(self, operands: tuple[Operand, ...]) -> list[tuple[Ref, BufferType]]:
-        """What operands read from memory: of a value computed at the element, what that reads."""
+        """What operands read from memory: of a value computed at the element, what that reads; the root is no input."""
         found: dict[Ref, BufferType] = {}
         seen: set[int] = set()
         waiting = list(reversed(operands))
         while waiting:
             ref = ref_of(waiting.pop())
-            if ref is None:
+            if ref is None or ref.number == self.group.root:
                 continue
             if not self.is_free(ref) and not self.is_member(ref):
                 found |= {leaf: self.read_type(leaf) for leaf in self.leaves(ref) if leaf not in found}
@@ -165,7 +165,8 @@ class Task:
 
     @cached_property
     def _reads(self) -> Counter[int]:
-        readers = (*(member.number for member in self.group.members), *self.group.free)
+        groups = [each for each in (self.group, self.following) if each is not None]
+        readers = [number for each in groups for number in (*(member.number for member in each.members), *each.free)]
         operands = (operand for reader in readers for operand in self.apply(self.lets[reader]).operands)
         return Counter(ref.number for ref in map(ref_of, operands) if ref is not None)
 
@@ -175,7 +176,9 @@ class Task:
 
     @cached_property
     def _free(self) -> frozenset[int]:
-        return frozenset((*self.group.free, *(() if self.following is None else self.following.free)))
+        following = self.following
+        joined = () if following is None else (*following.free, *(each.number for each in following.members))
+        return frozenset((*self.group.free, *joined))
 
     def is_member(self, ref: Ref) -> bool:
         """Whether a value is one of the group's own, the root aside."""

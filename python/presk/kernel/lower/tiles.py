@@ -9,7 +9,7 @@ are variables; where blocks of K enclose tiles they are stored after a block and
 from __future__ import annotations
 
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from math import prod
 
@@ -130,6 +130,20 @@ class Tiles:
         with self.leading_loops() if letter == "K" else nullcontext():
             for each in self.opened(letter):
                 self.nest(rest, {**chosen, letter: each})
+            if letter == "J" and "I" in chosen:
+                self.finish(chosen)
+
+    def finish(self, chosen: Mapping[str, Chosen]) -> None:
+        """Finishes products where they lie, once all their terms are in: whole rows of them, or those of a tile."""
+        if not self.operands.is_finished_in_place or not self.is_last(chosen.get("K")):
+            return
+        rows, columns = chosen["I"], chosen.get("J", Chosen(Segment(None, 0, self.contraction.size(self.j)), None))
+        with self.when_last(chosen.get("K")), self.code.loops([rows.segment.width, columns.segment.width]) as found:
+            row, column = (
+                each.segment.index(each.counter, position.index)
+                for each, position in zip((rows, columns), found, strict=True)
+            )
+            self.operands.finish(self.at(row, column))
 
     def opened(self, letter: str) -> Iterator[Chosen]:
         """Each segment of an axis, within the loop over its blocks."""
@@ -160,14 +174,21 @@ class Tiles:
             self.reload(block, tile)
             self.run(block, tile)
             self.spill(block, tile)
-            return
-        with self.leading_loops():
-            for each in self.opened("K"):
-                self.run(each, tile)
-        for cell in tile.cells:
-            place = self.at(cell.row, cell.column.index)
-            done = self.operands.finished(place, cell.total, cell.is_vector)
-            self.operands.store(place, done, cell.is_vector)
+        else:
+            with self.leading_loops():
+                for each in self.opened("K"):
+                    self.run(each, tile)
+            for cell in tile.cells:
+                place = self.at(cell.row, cell.column.index)
+                self.operands.store(place, self.joined(place, cell), cell.is_vector)
+        if self.order.find("J") < self.order.find("I"):
+            self.finish(chosen)
+
+    def joined(self, place: Place, cell: Cell) -> Expression:
+        """A sum that is done, as it is stored: with the epilogue, unless that finds it where it lies."""
+        if self.operands.is_finished_in_place:
+            return cell.total
+        return self.operands.finished(place, cell.total, cell.is_vector)
 
     def rows(self, chosen: Chosen) -> Iterator[Expression]:
         """The index along I of each row of the tile."""
@@ -236,15 +257,25 @@ class Tiles:
 
     def spill(self, block: Chosen, tile: Tile) -> None:
         """Stores the sums; the epilogue joins in the last block."""
-        if self.operands.has_epilogue and block.segment == self.segments["K"][-1]:
-            last = prod(self.contraction.sizes[label] for label in self.leading) * (block.segment.blocks or 1) - 1
-            number = self.number_of(block)
-            with nullcontext() if number == ZERO else self.code.when(Binary("==", number, Integer(last))):
+        if self.operands.has_epilogue and not self.operands.is_finished_in_place and self.is_last(block):
+            with self.when_last(block):
                 for cell in tile.cells:
                     place = self.at(cell.row, cell.column.index)
                     self.code.assign(cell.total, self.operands.finished(place, cell.total, cell.is_vector))
         for cell in tile.cells:
             self.operands.store(self.at(cell.row, cell.column.index), cell.total, cell.is_vector)
+
+    def is_last(self, block: Chosen | None) -> bool:
+        """Whether a segment of K has the last block; where blocks enclose nothing, all there is."""
+        return block is None or block.segment == self.segments["K"][-1]
+
+    def when_last(self, block: Chosen | None) -> AbstractContextManager[None]:
+        """A condition that holds in the last block of the last segment."""
+        if block is None:
+            return nullcontext()
+        last = prod(self.contraction.sizes[label] for label in self.leading) * (block.segment.blocks or 1) - 1
+        number = self.number_of(block)
+        return nullcontext() if number == ZERO else self.code.when(Binary("==", number, Integer(last)))
 
     def number_of(self, block: Chosen) -> Expression:
         """How many blocks of this segment were before."""
@@ -284,7 +315,7 @@ class RowWise:
                     self.operands.store(at, grown, False)
             if self.operands.has_epilogue:
                 with self.row(place) as at:
-                    self.operands.store(at, self.operands.finished(at, self.operands.sum(at, False), False), False)
+                    self.operands.finish(at)
 
     @contextmanager
     def row(self, place: Place) -> Generator[Place]:

@@ -9,7 +9,7 @@ rows. Called by `contract`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from math import prod
 
 from presk.kernel.lower.code import Code
@@ -84,11 +84,13 @@ class WideTiles:
                 self.leads = [lead.index for lead in leads]
             for each in self.opened(found):
                 self.nest(rest, {**chosen, letter: each})
+            if letter == "J" and "I" in chosen:
+                self.finish(chosen)
 
     # One tile
 
     def tile(self, chosen: Mapping[str, Chosen]) -> None:
-        """The tile that opens the sums or goes on, and the epilogue after the last."""
+        """The tile that opens the sums or goes on, and after the last the epilogue, unless it takes whole rows."""
         before = self.number_of(chosen["K"])
         is_rest = chosen["K"].counter is None and len(self.segments["K"]) > 1
         if is_rest:
@@ -100,11 +102,8 @@ class WideTiles:
                 self.statement(chosen, continues=False)
             with self.code.when(before):
                 self.statement(chosen, continues=True)
-        if self.operands.has_epilogue and chosen["K"].segment == self.segments["K"][-1]:
-            last = prod(self.contraction.sizes[label] for label in self.leading) * (chosen["K"].segment.blocks or 1) - 1
-            number = self.number_of(chosen["K"])
-            with nullcontext() if number == ZERO else self.code.when(Binary("==", number, Integer(last))):
-                self.finish(chosen)
+        if self.order.find("J") < self.order.find("I"):
+            self.finish(chosen)
 
     def statement(self, chosen: Mapping[str, Chosen], *, continues: bool) -> None:
         """One statement."""
@@ -145,11 +144,26 @@ class WideTiles:
         return place
 
     def finish(self, chosen: Mapping[str, Chosen]) -> None:
-        """Adds the epilogue's operand to each sum of a tile, where it lies."""
-        with self.code.loops([chosen["I"].segment.width, chosen["J"].segment.width]) as (row, column):
-            place = self.at(chosen, row.index, column.index)
-            done = self.operands.finished(place, self.operands.sum(place, False), False)
-            self.operands.store(place, done, False)
+        """Finishes products where they lie, once all their terms are in.
+
+        Whole rows of them while they are near, so that functions have long runs; where columns are outermost those
+        of a tile.
+        """
+        block = chosen.get("K")
+        if not self.operands.has_epilogue or (block is not None and block.segment != self.segments["K"][-1]):
+            return
+        whole = Chosen(Segment(None, 0, self.contraction.size(self.j)), None)
+        found = {"J": whole, **chosen}
+        with self.when_last(block), self.code.loops([found[letter].segment.width for letter in "IJ"]) as (row, column):
+            self.operands.finish(self.at(found, row.index, column.index))
+
+    def when_last(self, block: Chosen | None) -> AbstractContextManager[None]:
+        """A condition that holds in the last block of the last segment."""
+        if block is None:
+            return nullcontext()
+        last = prod(self.contraction.sizes[label] for label in self.leading) * (block.segment.blocks or 1) - 1
+        number = self.number_of(block)
+        return nullcontext() if number == ZERO else self.code.when(Binary("==", number, Integer(last)))
 
     def number_of(self, block: Chosen) -> Expression:
         """How many blocks of this segment were before."""

@@ -1,8 +1,8 @@
-"""Which additions join the store of the contraction before them, in a body as it is recorded.
+"""Which groups join the store of the contraction before them, in a body as it is recorded.
 
-A plan's `epilogue` is stated at the contraction; the plan `auto` joins wherever it can be done. The contraction is then
-launched where the addition stands, since what is added may come about between the two, and the addition has no launch
-of its own. Called by the recorder.
+A plan's `epilogue` is stated at the contraction; the plan `auto` joins where it can be done and pays. The contraction
+is then launched where the group stands, since what else that reads may come about between the two, and the group has no
+launch of its own. Called by the recorder.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from presk.core.groups import Group
 from presk.core.nodes import Apply, Body, Let
 from presk.core.sites import known_as
 from presk.kernel.lower.contraction import LABELS
-from presk.kernel.lower.epilogue import following_add
+from presk.kernel.lower.epilogue import following_group, pays
 from presk.kernel.lower.lower import types_of
 from presk.kernel.lower.refusal import refusal
-from presk.kernel.lowered import Layout
+from presk.kernel.lowered import Layout, Machine
 from presk.run.record.frame import Frame
+from presk.shapes.types import Tensor
 
 if TYPE_CHECKING:
     from presk.run.record.recorder import Recorder
@@ -27,18 +28,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A contraction, and the group of the addition that joins its store."""
+    """A contraction and its group, and the group that joins its store, with its root."""
 
     let: Let
     group: Group
-    add: Let
+    root: Let
     following: Group
 
 
 def joins_of(recorder: Recorder, frame: Frame, body: Body, groups: Sequence[Group]) -> dict[int, Join]:
     """The joins of a body by the number of the contraction.
 
-    Raises E7002, condition 2, where a plan lays out the nest of an addition that it also joins to another.
+    Raises E7002, condition 2, where a plan lays out the nest of a group that it also joins to another.
     """
     found: dict[int, Join] = {}
     lets = {let.number: let for let in body.lets}
@@ -48,17 +49,17 @@ def joins_of(recorder: Recorder, frame: Frame, body: Body, groups: Sequence[Grou
             continue
         if not _is_wanted(recorder, frame, let):
             continue
-        following = following_add(body, groups, group, types_of(frame.function))
+        following = following_group(body, groups, group, types_of(frame.function))
         if following is None or any(each.following.root == following.root for each in found.values()):
-            continue  # of two products that are added one is stored, and joined by the other
-        add = lets[following.root]
-        if recorder.choices.machine is not None and not _is_alike(recorder, frame, let, add):
+            continue  # of two products in one group one is stored, and read by the other's
+        join = Join(let, group, lets[following.root], following)
+        if recorder.choices.machine is not None and not _joins(recorder, frame, lets, join, recorder.choices.machine):
             continue
-        if recorder.choices.layout(frame.function.name, add) != Layout():
-            site, own = (f"{known_as(frame.function)}/%{each.number}" for each in (let, add))
+        if recorder.choices.layout(frame.function.name, join.root) != Layout():
+            site, own = (f"{known_as(frame.function)}/%{each.number}" for each in (let, join.root))
             sentence = f"it joins the store of `{site}` as the plan says, and has no nest of its own"
             raise refusal(own, 2, sentence, "lay out one of the two")
-        found[let.number] = Join(let, group, add, following)
+        found[let.number] = join
     return found
 
 
@@ -66,7 +67,10 @@ def _is_wanted(recorder: Recorder, frame: Frame, let: Let) -> bool:
     return recorder.choices.machine is not None or bool(recorder.choices.layout(frame.function.name, let).epilogue)
 
 
-def _is_alike(recorder: Recorder, frame: Frame, let: Let, add: Let) -> bool:
-    """Whether the realization says the same of both sites' types, as a join needs."""
-    of, after = (recorder.choices.site(frame.function.name, each) for each in (let, add))
-    return of.storage == after.storage and after.accumulate is None
+def _joins(recorder: Recorder, frame: Frame, lets: dict[int, Let], join: Join, machine: Machine) -> bool:
+    """Whether the rule `auto` joins it: where the realization says the same of both sites' types, and it pays."""
+    of, after = (recorder.choices.site(frame.function.name, each) for each in (join.let, join.root))
+    members = [lets[each.number] for each in join.following.members]
+    is_alike = of.storage == after.storage and after.accumulate is None
+    assert isinstance(join.root.type, Tensor), "an epilogue gives a tensor"
+    return is_alike and pays(members, join.root.type, of.storage, machine)

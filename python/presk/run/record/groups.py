@@ -72,11 +72,11 @@ def launch_group(
 
 
 def launch_joined(recorder: Recorder, frame: Frame, body: Body, join: Join) -> Handle:
-    """Lowers a contraction with the addition that joins its store, and records its launches; the sum's handle."""
+    """Lowers a contraction with the group that joins its store, and records its launches; the handle of its root."""
     let, function = join.let, frame.function
     reads = _reads(frame, join.group) | _reads(frame, join.following, without=let.number)
     found = {ref: _readable(recorder, handle) for ref, handle in reads.items()}
-    choice, after = (_choice(recorder, frame, each, each.type) for each in (let, join.add))
+    choice, after = (_choice(recorder, frame, each, each.type) for each in (let, join.root))
     elements = {ref: _element(handle, choice) for ref, handle in found.items()}
     layout = recorder.choices.layout(function.name, let)
     key = (function.name, id(body), let.number, tuple(sorted(elements.items(), key=repr)), choice, layout, after)
@@ -86,7 +86,7 @@ def launch_joined(recorder: Recorder, frame: Frame, body: Body, join: Join) -> H
         following = (join.following, after)
         return lower(function, body, join.group, elements, choice, layout, following, recorder.choices.machine)
 
-    return _launches(recorder, _lowered(recorder, key, site, made), found, site, join.add.type, join.add.number)
+    return _launches(recorder, _lowered(recorder, key, site, made), found, site, join.root.type, join.root.number)
 
 
 def _lowered(recorder: Recorder, key: object, site: str, made: Callable[[], Lowered]) -> Lowered:

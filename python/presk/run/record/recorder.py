@@ -93,13 +93,13 @@ class Recorder:
         found = frame.bodies[owner].groups
         roots = {group.root: group for group in found}
         joins = joins_of(self, frame, body, found)
-        adds = {join.add.number: join for join in joins.values()}
+        joined = {join.root.number: join for join in joins.values()}
         for let in body.lets:
             group = roots.get(let.number)
             if let.number in joins:
                 continue
-            if let.number in adds:
-                frame.values[let.number] = groups.launch_joined(self, frame, body, adds[let.number])
+            if let.number in joined:
+                frame.values[let.number] = groups.launch_joined(self, frame, body, joined[let.number])
             elif group is not None or not isinstance(let.value, Apply):
                 frame.values[let.number] = self.let(frame, body, let, group)
         return self.operand(frame, body.result)

@@ -16,10 +16,11 @@ CODES: dict[str, Code] = {
         "It follows its schema, and doesn't fit this entry or this machine. The message names the site and the "
         "condition: 1, the site or parameter doesn't exist in the entry; 2, the choice isn't in that nest's space; 3, "
         "sums stored between blocks of K need a storage of the accumulation's type; 4, lanes need operand 1 contiguous "
-        "along J; 5, a split's workers are the machine's count or half of it; 6, an epilogue's value has another "
-        "reader, or isn't an addition; 7, a layout assumes the default accumulation, and the realization states "
-        "another; 8, the loop to be split isn't parallel; 9, an accumulation or order the kernels can't honour; 10, it "
-        "was written for another entry, Core or realization. Nothing has been run then.",
+        "along J; 5, a split's workers are the machine's count or half of it; 6, no elementwise group "
+        "alone reads an epilogue's product, element by element, or it is stored in another type; 7, a layout assumes "
+        "the default accumulation, and the realization states another; 8, the loop to be split isn't parallel; 9, an "
+        "accumulation or order the kernels can't honour; 10, it was written for another entry, Core or realization. "
+        "Nothing has been run then.",
         "presk run examples/tutorial/03_attention.psk --entry scores --dim B=1 --dim T=4 --realize @r.json"
         '    # {"storage": {"scores/%99": "bf16"}}',
     ),
