@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
+import pty
 import random
 import resource
 import shlex
 import signal
 import subprocess
+import sys
+import termios
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
@@ -204,19 +210,100 @@ def test_a_run_that_is_killed_goes_on_to_the_same_bits(
     assert Path("r/metrics.jsonl").read_bytes() == Path("whole/metrics.jsonl").read_bytes()
 
 
-@pytest.mark.slow
-def test_an_interrupt_saves_and_is_130(process: Process, presk: Run, line: Path, tmp_path: Path) -> None:
-    run = process("train", line, "--epochs", 1000, "--out", "r")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_saves_and_has_its_code(
+    process: Process, presk: Run, line: Path, tmp_path: Path, number: int, code: int
+) -> None:
+    run = process("train", line, "--epochs", 2000, "--out", "r")
     begun(run, tmp_path / "r")
-    run.send_signal(signal.SIGINT)
-    _, err = run.communicate(timeout=60)
-    assert run.returncode == 130, err
+    run.send_signal(number)
+    _, err = run.communicate(timeout=100)
+    assert run.returncode == code, err
     assert err.splitlines()[-2].startswith("note: saved behind step ")
-    assert err.splitlines()[-1] == "interrupted"
+    assert err.splitlines()[-1] == ("interrupted" if number == signal.SIGINT else "ended by a signal")
     lines = (tmp_path / "r" / "metrics.jsonl").read_text().splitlines()
     last = json.loads([each for each in lines if '"norm"' in each][-1])["step"]
     assert checkpoints.steps(tmp_path / "r")[-1] == last
     assert not [each for each in os.listdir(tmp_path / "r" / "checkpoints") if each.endswith(".tmp")]  # noqa: PTH208
+    rest = presk("train", line, "--resume", "--out", "r", "--steps", last + 20)
+    assert digest(rest) == digest(presk("train", line, "--epochs", 2000, "--steps", last + 20, "--out", "whole"))
+
+
+ENDLESS = """
+import sys, time
+from presk.cli import guard
+from presk.train.loop import _Loop
+
+def step(self, position, rows):
+    print("in a step", flush=True)
+    time.sleep(1000)
+
+_Loop._step = step
+sys.exit(guard.run(sys.argv[1:]))
+"""
+"""`presk` with steps that don't end."""
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_second_signal_ends_a_step_that_runs(root: Path, line: Path, number: int, code: int) -> None:
+    command = [sys.executable, "-c", ENDLESS, "train", str(line), "--out", "r"]
+    environment = {**os.environ, "PYTHONPATH": str(root / "python")}
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+        assert run.stdout is not None
+        assert run.stdout.readline() == "in a step\n"
+        run.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        assert run.poll() is None
+        run.send_signal(number)
+        _, err = run.communicate(timeout=100)
+    assert run.returncode == code, err
+    assert err.splitlines()[-1] == ("interrupted" if number == signal.SIGINT else "ended by a signal")
+    assert not checkpoints.steps(Path("r"))
+
+
+def test_a_terminal_that_hangs_up_ends_a_run_that_is_saved(
+    process: Process, presk: Run, line: Path, tmp_path: Path
+) -> None:
+    terminal, end = pty.openpty()
+
+    def lead() -> None:
+        fcntl.ioctl(end, termios.TIOCSCTTY, 0)
+
+    streams = dict.fromkeys(("stdin", "stdout", "stderr"), end)
+    run = process("train", line, "--epochs", 2000, "--out", "r", **streams, start_new_session=True, preexec_fn=lead)
+    os.close(end)
+    reader = Thread(target=drain, args=(terminal,), daemon=True)
+    reader.start()
+    begun(run, tmp_path / "r")
+    os.close(terminal)
+    assert run.wait(timeout=100) == 129
+    last = checkpoints.steps(tmp_path / "r")[-1]
+    assert f"going on from step {last}" in presk("train", line, "--resume", "--out", "r", "--steps", last + 1).err
+
+
+def drain(terminal: int) -> None:
+    """Reads what a process shows, so that it never waits for a reader."""
+    with suppress(OSError):
+        while os.read(terminal, 4096):
+            pass
+
+
+def test_who_has_no_use_for_a_hangup_trains_on(process: Process, line: Path, tmp_path: Path) -> None:
+    def ignoring() -> None:
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+
+    run = process("train", line, "--epochs", 2000, "--out", "r", preexec_fn=ignoring)
+    begun(run, tmp_path / "r")
+    run.send_signal(signal.SIGHUP)
+    first = checkpoints.steps(tmp_path / "r")[-1]
+    until = time.monotonic() + 100
+    while checkpoints.steps(tmp_path / "r")[-1] == first:
+        assert run.poll() is None, run.communicate()
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    run.send_signal(signal.SIGTERM)
+    run.communicate(timeout=100)
+    assert run.returncode == 143
 
 
 def test_the_step_can_be_dumped(presk: Run, line: Path) -> None:

@@ -20,6 +20,7 @@ from presk.run import registry
 from presk.shapes import constants
 from presk.text.diagnostics import did_you_mean, fail
 from presk.train.events import Event, Measurement, Step
+from presk.train.interrupt import end
 from presk.train.loop import run
 from presk.train.overrides import override
 from presk.train.prepare import How, prepare
@@ -73,8 +74,9 @@ def train(
     `resume` the run in it goes on, to the bits it would have had without a stop. Each callback is told of every step
     (`presk.Step`), every measurement (`presk.Measurement`) and every remark. The other options are those of `compile`.
 
-    An interrupt finishes the step, saves, and is raised then. Raises PreskError: E802x for settings, E804x and E807x
-    for data, E808x for the run's folder and for a loss that is no number any more.
+    An interrupt finishes the step, saves, and is raised then: KeyboardInterrupt, or for SIGTERM and SIGHUP, where the
+    program has no handlers of its own, SystemExit. So is what a callback raises. Raises PreskError: E802x for settings,
+    E804x and E807x for data, E808x for the run's folder and for a loss that is no number any more.
     """
     checked = block.program.checked
     if block.name not in checked.trains:
@@ -114,8 +116,8 @@ def train(
             callback(event)
 
     outcome = run(training, None if out is None else Path(out), config, resume=resume, tell=tell)
-    if outcome.interrupted:
-        raise KeyboardInterrupt
+    if outcome.signal is not None:
+        raise end(outcome.signal)
     return Run(outcome.parameters, outcome.history, None if out is None else Path(out))
 
 

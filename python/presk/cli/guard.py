@@ -1,7 +1,8 @@
 """What surrounds every command: exit codes, and what becomes of an exception.
 
-Exit code 0; 1 for a diagnostic or a check that fails; 2 for a usage error; 130 on an interrupt. A closed pipe is quiet:
-whoever read it had enough, and the code is 0. An exception that is none of these is a fault of presk and says so in one
+Exit code 0; 1 for a diagnostic or a check that fails; 2 for a usage error; 130 on an interrupt, and likewise 143 and
+129 for a SIGTERM and a SIGHUP that a command ends at by itself. A closed pipe is quiet: whoever read it had enough, and
+the code is 0. An exception that is none of these is a fault of presk and says so in one
 line; with `PRESK_DEBUG=1` it shows its traceback.
 """
 
@@ -11,6 +12,8 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from contextvars import copy_context
 from io import TextIOWrapper
 from threading import Thread
 from typing import TYPE_CHECKING, TypeVar
@@ -22,6 +25,9 @@ if TYPE_CHECKING:
 
 FAILED, INTERRUPTED = 1, 130
 """Exit codes; click gives 2 to usage errors."""
+
+SIGNALLED = 128
+"""Exit codes above this are a signal's number more."""
 
 COMPLETION_VARIABLE = "_PRESK_COMPLETE"
 """What a shell sets to ask for completions; the name is click's for a program called presk."""
@@ -42,6 +48,7 @@ def run(arguments: Sequence[str]) -> int:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
+    code = FAILED
     try:
         code = _guarded(list(arguments))
         sys.stdout.flush()
@@ -50,6 +57,8 @@ def run(arguments: Sequence[str]) -> int:
         _discard_output()
         if error.errno == errno.EPIPE:
             return 0
+        if error.errno == errno.EIO and code > SIGNALLED:
+            return code  # the terminal whose end ended the command takes no last lines
         from presk.text.diagnostics import Diagnostic
 
         click.echo(Diagnostic("E8002", f"the output can't be written: {error.strerror}").render(), err=True)
@@ -62,10 +71,11 @@ def interruptible(call: Callable[[], Result]) -> Result:
     """
     results: list[Result] = []
     faults: list[BaseException] = []
+    context = copy_context()
 
     def work() -> None:
         try:
-            results.append(call())
+            results.append(context.run(call))
         except BaseException as error:  # noqa: BLE001 - handed to the thread that asked
             faults.append(error)
 
@@ -89,8 +99,11 @@ def _guarded(arguments: list[str]) -> int:
             _hint_at_split_entry(arguments)
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        click.echo("interrupted", err=True)
+        _farewell("interrupted")
         return INTERRUPTED
+    except SystemExit as error:
+        _farewell("ended by a signal")
+        return error.code if isinstance(error.code, int) else FAILED
     except click.exceptions.Exit as error:
         return error.exit_code
     except Exception as error:
@@ -98,6 +111,12 @@ def _guarded(arguments: list[str]) -> int:
             raise  # standard output's: a file's has become a diagnostic where it was written
         _report(arguments, error)
         return FAILED
+
+
+def _farewell(word: str) -> None:
+    """The last word of a command that a signal ends; its terminal may be gone."""
+    with suppress(OSError):
+        click.echo(word, err=True)
 
 
 def _invoke(arguments: list[str]) -> int:

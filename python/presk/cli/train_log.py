@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
@@ -59,10 +60,11 @@ class _Log:
 
     def show(self, line: str, *, to_stderr: bool = False) -> None:
         """A line above the bar where there is one, so that the two don't meet on a terminal."""
-        if self.progress is not None and (to_stderr or self.to_stderr or sys.stdout.isatty()):
-            self.progress.console.print(line, markup=False, highlight=False)
-        else:
-            click.echo(line, err=to_stderr or self.to_stderr)
+        with _unread():
+            if self.progress is not None and (to_stderr or self.to_stderr or sys.stdout.isatty()):
+                self.progress.console.print(line, markup=False, highlight=False)
+            else:
+                click.echo(line, err=to_stderr or self.to_stderr)
 
 
 def interval(last: int) -> int:
@@ -77,5 +79,20 @@ def _bar() -> Generator[Progress]:
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    progress = Progress(*columns, console=Console(stderr=True), transient=True)
+    progress.start()
+    try:
         yield progress
+    finally:
+        with _unread():
+            progress.stop()
+
+
+@contextmanager
+def _unread() -> Generator[None]:
+    """Lets go of what a terminal that is gone won't take."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise

@@ -47,8 +47,11 @@ class TensorFile:
     metadata: Mapping[str, str]
 
 
-def write(path: str | Path, tree: object, metadata: Mapping[str, str] | None = None) -> None:
-    """Writes a tree of arrays, whole or not at all. E6031 for what is no such tree, E8002 where it can't be written."""
+def write(path: str | Path, tree: object, metadata: Mapping[str, str] | None = None, *, synced: bool = True) -> None:
+    """Writes a tree of arrays, whole or not at all; `synced` as `replacing` has it.
+
+    E6031 for what is no such tree, E8002 where it can't be written.
+    """
     from safetensors import SafetensorError, TensorSpec, serialize_file
 
     arrays: dict[str, Array] = {}
@@ -67,7 +70,7 @@ def write(path: str | Path, tree: object, metadata: Mapping[str, str] | None = N
         name: TensorSpec(dtype=array.dtype.name, shape=array.shape, data_ptr=array.ctypes.data, data_len=array.nbytes)
         for name, array in arrays.items()
     }
-    with replacing(path) as temporary:
+    with replacing(path, synced=synced) as temporary:
         try:
             serialize_file(specs, temporary, metadata=header)
         except SafetensorError as error:

@@ -51,11 +51,12 @@ def shown(path: str | Path) -> str:
 
 
 @contextmanager
-def replacing(path: str | Path) -> Generator[Path]:
+def replacing(path: str | Path, *, synced: bool = True) -> Generator[Path]:
     """Gives a temporary path to write to; a `with` block that ends well puts that file in place of `path`.
 
-    Links are followed, permissions kept. What isn't a regular file (`/dev/stdout`) is written to directly. E8002 where
-    the file, or the temporary one, can't be written; the old file is then as it was.
+    It has reached the disk then, or, where not `synced`, outlives the process but not the machine's fall. Links are
+    followed, permissions kept. What isn't a regular file (`/dev/stdout`) is written to directly. E8002 where the file,
+    or the temporary one, can't be written; the old file is then as it was.
     """
     try:
         target = Path(os.path.realpath(path))
@@ -75,7 +76,8 @@ def replacing(path: str | Path) -> Generator[Path]:
             mode = stat.S_IMODE((temporary.stat() if status is None else status).st_mode)
             yield temporary
             temporary.chmod(mode)  # a library may have put a file of its own in its place
-            _sync(temporary)
+            if synced:
+                sync(temporary)
             temporary.replace(target)
     finally:
         with suppress(OSError):
@@ -96,7 +98,7 @@ def _refusals(path: str | Path) -> Generator[None]:
         raise unwritable(path, error) from error
 
 
-def _sync(path: Path) -> None:
+def sync(path: Path) -> None:
     """Waits until the file's content has reached the disk, so that the rename never runs ahead of it."""
     handle = os.open(path, os.O_RDONLY)
     try:

@@ -22,7 +22,7 @@ import numpy as np
 from presk.run import tensor_files, trees
 from presk.run.bits import hash_arrays
 from presk.text.diagnostics import Diagnostic, PreskError, fail
-from presk.text.files import shown
+from presk.text.files import shown, sync, unwritable
 from presk.train.exact_text import from_text, is_exact, to_text
 
 FOLDER = "checkpoints"
@@ -86,9 +86,18 @@ def write(folder: Path, parameters: Any, state: Any, mark: Mark) -> None:
 
 
 def write_best(folder: Path, parameters: Any, mark: Mark) -> None:
-    """Writes the weights alone, as the best so far."""
+    """Writes the weights alone, as the best so far. `sync_best` waits until they have reached the disk."""
     weights = trees.map_leaves(parameters, np.asarray)
-    tensor_files.write(folder / BEST, weights, mark.metadata() | {"parameters": tree_hash(weights)})
+    tensor_files.write(folder / BEST, weights, mark.metadata() | {"parameters": tree_hash(weights)}, synced=False)
+
+
+def sync_best(folder: Path) -> None:
+    """Waits until the best weights have reached the disk. E8002 where they don't."""
+    path = folder / BEST
+    try:
+        sync(path)
+    except OSError as error:
+        raise unwritable(path, error) from error
 
 
 def prune(folder: Path, keep: int) -> None:

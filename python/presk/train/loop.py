@@ -20,12 +20,13 @@ from presk.run.bits import hash_arrays
 from presk.text.diagnostics import PreskError, fail
 from presk.train import checkpoints
 from presk.train.checkpoints import Mark
-from presk.train.events import Listener, Measurement, Remark, Start, Step
+from presk.train.events import Event, Listener, Measurement, Remark, Start, Step
 from presk.train.folder import PLOT, RunFolder
 from presk.train.interrupt import Stop, stopping
 from presk.train.plot import draw_losses
 from presk.train.prepare import Training
 from presk.train.rows import in_order
+from presk.train.sources import WRITTEN
 
 HASHED_EVERY = 50
 """Steps between those whose parameters are hashed."""
@@ -34,7 +35,10 @@ KEPT = 3
 """Checkpoints kept where the block doesn't say."""
 
 SECONDS = 60.0
-"""Between checkpoints within an epoch."""
+"""Between checkpoints, at most."""
+
+SHARE, GRACE = 0.1, 1.0
+"""Of a run's time, and seconds, that writing checkpoints takes where epochs are shorter than that allows."""
 
 
 @dataclass
@@ -48,12 +52,12 @@ class Position:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a training came to. `interrupted`: an interrupt ended it, behind a whole step."""
+    """What a training came to. `signal`: the one that ended it, behind a whole step; None where none did."""
 
     parameters: Any
     state: Any
     history: tuple[Step | Measurement, ...]
-    interrupted: bool
+    signal: int | None
 
     @property
     def step(self) -> int:
@@ -62,7 +66,7 @@ class Outcome:
 
 
 def run(training: Training, out: Path | None, config: Mapping[str, Any], *, resume: bool, tell: Listener) -> Outcome:
-    """Trains to the last step, or as long as the block's patience, or until an interrupt.
+    """Trains to the last step, or as long as the block's patience, or until a signal (`interrupt`).
 
     `out` is the run's folder, `config` what it says of itself. E808x for the folder and its checkpoints, E8083 where
     the loss is no number any more.
@@ -72,7 +76,9 @@ def run(training: Training, out: Path | None, config: Mapping[str, Any], *, resu
         with stopping() as stop:
             position = loop.resume() if resume else loop.begin(config)
             loop.run(position, stop)
-        return Outcome(position.parameters, position.state, tuple(loop.history), stop.asked)
+        if loop.fault is not None:
+            raise loop.fault
+        return Outcome(position.parameters, position.state, tuple(loop.history), stop.signal)
     finally:
         if loop.folder is not None:
             loop.folder.close()
@@ -85,8 +91,12 @@ class _Loop:
         self.tell = tell
         self.history: list[Step | Measurement] = []
         self.settings = training.task.block.settings
-        self.saved_at = monotonic()
+        self.began = self.saved_at = monotonic()
+        self.saving = 0.0
         self.saved_step: int = 0
+        self.is_best_synced = True
+        self.stop = Stop()
+        self.fault: Exception | None = None
 
     def begin(self, config: Mapping[str, Any]) -> Position:
         """The position before the first step."""
@@ -103,7 +113,10 @@ class _Loop:
         assert self.folder is not None, "what goes on has a folder"
         found, damaged = checkpoints.newest(self.folder.path, self.training.settings)
         for each in damaged:
-            self.tell(Remark(f"{each.message}: going on from step {found.mark.step}"))
+            self._say(Remark(f"{each.message}: going on from step {found.mark.step}"))
+        before, now = ((notes or {}).get(WRITTEN) for notes in (found.mark.notes, self.training.data.notes))
+        if before != now:
+            self._say(Remark("the data were written since the run began; they are the same by their samples alone"))
         self.history.extend(self.folder.resume(found.mark.step))
         self.saved_step = found.mark.step
         return Position(found.parameters, found.state, found.mark)
@@ -111,10 +124,14 @@ class _Loop:
     def run(self, position: Position, stop: Stop) -> None:
         """Steps until the end, and what belongs behind them."""
         training, step = self.training, position.mark.step
+        self.stop = stop
         count = sum(leaf.size for _, leaf in trees.leaves(position.parameters))
-        self.tell(Start(step, training.last, count, training.data.train.count))
+        self._say(Start(step, training.last, count, training.data.train.count))
+        if step and self._measures_at(step) and not self._has_measured(step):
+            self._measure(position)  # a stop cut it short
+            self.saved_step = 0
         for rows in training.batches.from_step(position.mark.step + 1):
-            if position.mark.step >= training.last or stop.asked or self._is_stale(position.mark):
+            if position.mark.step >= training.last or self._is_over(position.mark):
                 break
             self._step(position, rows)
             self._between(position)
@@ -122,9 +139,9 @@ class _Loop:
             self._save(position)
             missing = draw_losses(self.folder.path / PLOT, training.task.block.name, self.history)
             if missing is not None:
-                self.tell(Remark(missing))
+                self._say(Remark(missing))
             if stop.asked:
-                self.tell(Remark(f"saved behind step {position.mark.step}: --resume goes on from there"))
+                self._say(Remark(f"saved behind step {position.mark.step}: --resume goes on from there"))
 
     def _step(self, position: Position, rows: Mapping[str, Any]) -> None:
         training, mark = self.training, position.mark
@@ -160,22 +177,44 @@ class _Loop:
 
     def _between(self, position: Position) -> None:
         """What is due behind a step."""
-        step, per_epoch = position.mark.step, self.training.batches.per_epoch
-        ends_epoch = step % per_epoch == 0
-        every = self.settings.get("eval")
-        is_due = ends_epoch if every is None else step % every == 0
-        if is_due and self.training.data.measure is not None:
+        step = position.mark.step
+        if self._measures_at(step):
             self._measure(position)
-        if self.folder is not None and (ends_epoch or is_due or monotonic() - self.saved_at > SECONDS):
+        if self.folder is not None and self._saves_at(step):
             self._save(position)
 
+    def _is_due(self, step: int) -> bool:
+        """Whether it is time to measure: at an epoch's end, or where the block says."""
+        every = self.settings.get("eval")
+        return self._ends_epoch(step) if every is None else step % every == 0
+
+    def _ends_epoch(self, step: int) -> bool:
+        return step % self.training.batches.per_epoch == 0
+
+    def _measures_at(self, step: int) -> bool:
+        return self.training.data.measure is not None and self._is_due(step)
+
+    def _has_measured(self, step: int) -> bool:
+        return any(isinstance(each, Measurement) and each.step == step for each in reversed(self.history))
+
+    def _saves_at(self, step: int) -> bool:
+        """Whether a checkpoint is due; what decides no bit may depend on the clock."""
+        now = monotonic()
+        is_place = self._ends_epoch(step) or self._is_due(step)
+        return now - self.saved_at > SECONDS or (is_place and self.saving <= GRACE + SHARE * (now - self.began))
+
     def _measure(self, position: Position) -> None:
-        """The objective's mean over the rows that measure, each batch by its rows; and whether it is the best yet."""
+        """The objective's mean over the rows that measure, each batch by its rows; and whether it is the best yet.
+
+        Nothing where a stop is asked for meanwhile: whoever goes on measures then.
+        """
         training, mark = self.training, position.mark
         rows = training.data.measure
         assert rows is not None, "asked for where there are some"
         sums: dict[str, float] = {}
         for start, batch in in_order(rows, training.batches.size):
+            if self.stop.asked:
+                return
             size = len(next(iter(batch.values())))
             found = training.objective(size)(
                 position.parameters, training.tree(batch), seed=training.seed, step=mark.step, row_offset=start
@@ -191,28 +230,44 @@ class _Loop:
         position.mark = replace(mark, best=best, stale=stale)
         self._note(Measurement(mark.step, training.batches.epoch(mark.step), loss, means, is_best))
         if is_best and self.folder is not None:
+            began = monotonic()
             checkpoints.write_best(self.folder.path, position.parameters, position.mark)
+            self.is_best_synced = False
+            self.saving += monotonic() - began
 
     def _save(self, position: Position) -> None:
         """A checkpoint, unless this step has one."""
         assert self.folder is not None, "asked for where there is one"
         if position.mark.step == self.saved_step:
             return
+        began = monotonic()
         self.folder.sync()
+        if not self.is_best_synced:
+            checkpoints.sync_best(self.folder.path)
+            self.is_best_synced = True
         checkpoints.write(self.folder.path, position.parameters, position.state, position.mark)
         checkpoints.prune(self.folder.path, self.settings.get("keep", KEPT))
         self.saved_step, self.saved_at = position.mark.step, monotonic()
+        self.saving += self.saved_at - began
 
     def _note(self, event: Step | Measurement) -> None:
         self.history.append(event)
         if self.folder is not None:
             self.folder.write(event)
-        self.tell(event)
+        self._say(event)
 
-    def _is_stale(self, mark: Mark) -> bool:
-        """Whether the loss on the rows that measure hasn't fallen for as long as the block waits."""
+    def _say(self, event: Event) -> None:
+        """Tells an event. What a listener raises ends the run as a stop does: behind a whole step, saved."""
+        try:
+            self.tell(event)
+        except Exception as error:  # noqa: BLE001 - raised again at the end
+            self.fault = self.fault or error
+
+    def _is_over(self, mark: Mark) -> bool:
+        """Whether someone asked for the end, or the loss hasn't fallen for as long as the block waits."""
         patience = self.settings.get("patience")
-        return patience is not None and mark.stale >= patience
+        is_stale = patience is not None and mark.stale >= patience
+        return is_stale or self.stop.asked or self.fault is not None
 
     def _diverged(self, step: Step) -> PreskError:
         what = "loss" if not math.isfinite(step.loss) else "gradient's norm"

@@ -143,7 +143,7 @@ def _length(block: TrainBlock, how: How, batches: Batches) -> tuple[int, int]:
 def _settings(task: Task, how: How, data: Data, length: int, seed: int) -> dict[str, str]:
     block = task.block
     rate = _text(block.rate) + ("" if is_constant(block.rate) else f" over {length} steps")
-    measured = "" if data.measure is None else f", {data.measure.count} measure"
+    measured = "" if data.measure is None else f", {data.measure.count} measure: {data.measure.hash()}"
     return {
         "program": task.checked.hash,
         "train": block.name,
@@ -156,7 +156,7 @@ def _settings(task: Task, how: How, data: Data, length: int, seed: int) -> dict[
         "freeze": ", ".join(block.freeze) or "none",
         "batch": str(block.settings["batch"]),
         "last": "keep" if block.keep_last else "drop",
-        "data": f"{data.train.count} rows{measured}, {data.train.hash()}",
+        "data": f"{data.train.count} rows: {data.train.hash()}{measured}",
     }
 
 

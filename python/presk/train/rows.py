@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,12 @@ from presk.run.bits import hash_arrays
 
 Array = NDArray[Any]
 Places = NDArray[np.int64]
+
+WHOLE = 16 * 2**20
+"""Bytes of a mapped file that are read to tell it from another; of larger ones as much is read, in samples."""
+
+SAMPLES = 256
+"""Samples of a large file, at equal distances, its beginning and its end among them."""
 
 STREAM = "shuffle"
 """The stream of an epoch's order; its path is empty, for a training has one order."""
@@ -46,8 +53,14 @@ class Rows(ABC):
         """What the rows are made of, whole: their types, sizes and hash are found out by it."""
 
     def hash(self) -> str:
-        """`sha256:…` of what the rows are made of; of a mapped file's it is read once, front to back."""
-        return hash_arrays({name: np.asarray(array) for name, array in self.arrays().items()})
+        """`sha256:…` of what the rows are made of; of large mapped files by their samples."""
+        return hash_arrays(dict(_hashed(name, array) for name, array in self.arrays().items()))
+
+    def written(self) -> dict[str, int]:
+        """When the files that are known by samples were last written, in nanoseconds, by name."""
+        large = {name: array for name, array in self.arrays().items() if is_large(array)}
+        files = {name: getattr(array, "filename", None) for name, array in large.items()}
+        return {name: Path(file).stat().st_mtime_ns for name, file in files.items() if file is not None}
 
 
 @dataclass(frozen=True)
@@ -134,6 +147,22 @@ class Batches:
             for at in range(place, self.per_epoch):
                 yield self.rows.take(order[at * self.size : (at + 1) * self.size])
             epoch, place = epoch + 1, 0
+
+
+def is_large(array: Array) -> bool:
+    """Whether an array is a mapped file's that isn't read as a whole."""
+    return isinstance(array, np.memmap) and array.nbytes > WHOLE
+
+
+def _hashed(name: str, array: Array) -> tuple[str, Array]:
+    """What stands for an array in a hash: itself, or of a large file its number of rows and runs of them."""
+    if not is_large(array):
+        return name, np.asarray(array)
+    count, size = len(array), max(1, array.nbytes // len(array))
+    samples = min(count, max(2, min(SAMPLES, WHOLE // size)))
+    run = max(1, WHOLE // samples // size)
+    starts = [at * (count - run) // max(1, samples - 1) for at in range(samples)]
+    return f"{name}, sampled of {count}", np.concatenate([np.asarray(array[at : at + run]) for at in starts])
 
 
 def in_order(rows: Rows, size: int) -> Iterator[tuple[int, dict[str, Array]]]:

@@ -34,12 +34,16 @@ from presk.train.tables import Scaling, read_column, read_columns, read_table
 
 Array = NDArray[Any]
 
+WRITTEN = "written"
+"""The note on files that are known by samples."""
+
 
 @dataclass(frozen=True)
 class Data:
     """Rows that train, rows that measure (None where all train), and what a run keeps to read further data alike.
 
-    `notes` are JSON texts by name: the tokenizer, the scaling of columns, the labels of a column.
+    `notes` are JSON texts by name: the tokenizer, the scaling of columns, the labels of a column, and when files that
+    are known by samples were written.
     """
 
     train: Rows
@@ -60,7 +64,8 @@ def open_data(task: Task, given: Mapping[str, Any] | None, seed: int) -> Data:
         data = SOURCES[recipe.name](task, recipe, seed)
     if not data.train.count:
         raise fail("E8075", "there are no rows to train on", hint="more data, or a larger `split`")
-    return data
+    written = data.train.written()
+    return replace(data, notes={**data.notes, WRITTEN: json.dumps(written)}) if written else data
 
 
 def _share(recipe: Recipe | None) -> Fraction:

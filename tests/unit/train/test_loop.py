@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Callable
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,10 @@ from tests.unit.train.programs import BLOCK, LINEAR, linear, written
 
 import presk
 from presk.api.program import Program
-from presk.run import trees
+from presk.run import tensor_files, trees
 from presk.text.diagnostics import PreskError
-from presk.train import checkpoints, loop
+from presk.train import checkpoints, loop, rows
+from presk.train.checkpoints import tree_hash
 from presk.train.events import Measurement, Remark, Start, Step
 from presk.train.folder import METRICS
 from presk.train.loop import parameter_hash
@@ -186,17 +188,130 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
     assert bits(fit(out=tmp_path / "r", resume=True)) == bits(fit())
 
 
-def test_an_interrupt_finishes_the_step_and_saves(tmp_path: Path) -> None:
+def signals(number: int, step: int, kind: type = Step) -> Callable[[object], None]:
+    """A callback that sends this process a signal behind a step."""
+
+    def send(event: object) -> None:
+        if isinstance(event, kind) and event.step == step:  # type: ignore[attr-defined]
+            os.kill(os.getpid(), number)
+
+    return send
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_finishes_the_step_and_saves(tmp_path: Path, number: int) -> None:
     whole = fit()
-
-    def interrupt(event: object) -> None:
-        if isinstance(event, Step) and event.step == 7:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    with pytest.raises(KeyboardInterrupt):
-        fit(out=tmp_path / "r", callbacks=[interrupt])
+    before = signal.getsignal(number)
+    with pytest.raises((KeyboardInterrupt, SystemExit)) as caught:
+        fit(out=tmp_path / "r", callbacks=[signals(number, 7)])
+    assert isinstance(caught.value, KeyboardInterrupt) == (number == signal.SIGINT)
+    assert number == signal.SIGINT or caught.value.args == (128 + number,)
+    assert signal.getsignal(number) == before
     assert checkpoints.steps(tmp_path / "r") == [5, 7]
     assert bits(fit(out=tmp_path / "r", resume=True)) == bits(whole)
+
+
+def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
+    for first, second in ((signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)):
+
+        def both(event: object, first: int = first, second: int = second) -> None:
+            if isinstance(event, Step) and event.step == 7:
+                os.kill(os.getpid(), first)
+                os.kill(os.getpid(), second)
+
+        out = tmp_path / str(first)
+        with pytest.raises((KeyboardInterrupt, SystemExit)) as caught:
+            fit(out=out, callbacks=[both])
+        assert isinstance(caught.value, KeyboardInterrupt) == (second == signal.SIGINT)
+        assert checkpoints.steps(out) == [5]
+
+
+def test_a_handler_of_the_program_s_own_and_what_is_ignored_stay(tmp_path: Path) -> None:
+    heard: list[int] = []
+    before = [signal.signal(signal.SIGTERM, lambda number, _: heard.append(number))]
+    before += [signal.signal(number, signal.SIG_IGN) for number in (signal.SIGHUP, signal.SIGINT)]
+    numbers = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    try:
+        run = fit(out=tmp_path / "r", callbacks=[signals(number, 7) for number in numbers])
+    finally:
+        for number, handler in zip(numbers, before, strict=True):
+            signal.signal(number, handler)
+    assert heard == [signal.SIGTERM]
+    assert len(run.losses) == 25
+
+
+def test_what_a_callback_raises_ends_the_run_behind_the_step(tmp_path: Path) -> None:
+    class Enough(Exception):
+        pass
+
+    def raises(event: object) -> None:
+        if isinstance(event, Step) and event.step == 7:
+            raise Enough
+
+    with pytest.raises(Enough):
+        fit(out=tmp_path / "r", callbacks=[raises])
+    assert checkpoints.steps(tmp_path / "r") == [5, 7]
+    assert bits(fit(out=tmp_path / "r", resume=True)) == bits(fit())
+
+
+def test_checkpoints_take_a_share_of_the_time_where_epochs_are_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [0.0]
+    written: list[int] = []
+    write = checkpoints.write
+
+    def slowly(folder: Path, parameters: Any, state: Any, mark: checkpoints.Mark) -> None:
+        write(folder, parameters, state, mark)
+        written.append(mark.step)
+        now[0] += 2.0  # longer than the grace
+
+    def tick(event: object) -> None:
+        now[0] += 1.0 if isinstance(event, Step) else 0.0
+
+    monkeypatch.setattr(loop, "monotonic", lambda: now[0])
+    monkeypatch.setattr(checkpoints, "write", slowly)
+    run = fit(out=tmp_path / "r", callbacks=[tick], epochs=12)
+    assert written == [5, 10, 30, 45, 60]  # a fifth of the time at first, a tenth then; the last always
+    assert bits(run) == bits(fit(epochs=12))
+    assert checkpoints.steps(tmp_path / "r") == [30, 45, 60]
+
+
+def test_long_epochs_are_saved_within(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+
+    def tick(event: object) -> None:
+        now[0] += 25.0 if isinstance(event, Step) else 0.0
+
+    monkeypatch.setattr(loop, "monotonic", lambda: now[0])
+    fit("keep = 100\n", out=tmp_path / "r", callbacks=[tick], settings={"batch": "1"}, epochs=1)
+    assert checkpoints.steps(tmp_path / "r") == [3, 6, 9, 12, 15, 18, 20]
+
+
+def test_data_known_by_samples_go_on_with_a_remark_where_they_were_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rows, "WHOLE", 64)
+    folder = tmp_path / "d"
+    folder.mkdir()
+    for name, values in DATA.items():
+        np.save(folder / f"{name}.npy", values)
+    made = Program(written(tmp_path, f'{LINEAR}{BLOCK}data = arrays("d")\n}}\n'), "p.psk")
+    presk.train(made["fit"], realize="f64", out=tmp_path / "r", steps=3)
+
+    def told() -> list[str]:
+        said: list[Any] = []
+        presk.train(made["fit"], realize="f64", out=tmp_path / "r", steps=3, resume=True, callbacks=[said.append])
+        return [each.text for each in said if isinstance(each, Remark)]
+
+    assert not any("samples" in each for each in told())
+    os.utime(folder / "x.npy", ns=(1, 1))
+    assert any("the same by their samples" in each for each in told())
+    (folder / "x.npy").unlink()
+    np.save(folder / "x.npy", X + 1)
+    with pytest.raises(PreskError) as caught:
+        told()
+    assert caught.value.code == "E8082"
 
 
 # Measuring
@@ -214,6 +329,23 @@ def test_measurements_are_means_over_the_rows_kept_back(tmp_path: Path) -> None:
     weights = presk.load_file(tmp_path / "r" / checkpoints.BEST)
     if best.step == 15:
         assert parameter_hash(weights) == bits(run)
+
+
+def test_a_stop_leaves_a_measurement_to_whoever_goes_on(tmp_path: Path) -> None:
+    keys = 'data = arrays("unread", split = 0.7)\n'
+    whole = fit(keys, out=tmp_path / "whole")
+    with pytest.raises(SystemExit):
+        fit(keys, out=tmp_path / "r", callbacks=[signals(signal.SIGTERM, 6)])
+    folder = tmp_path / "r"
+    lines = [json.loads(line) for line in (folder / METRICS).read_text().splitlines()]
+    assert [each["step"] for each in lines if "measured" in each] == [3]
+    fit(keys, out=folder, resume=True, steps=6)  # nothing but the measurement
+    assert checkpoints.read(checkpoints.weights_path(folder, 6)).mark.best is not None
+    assert fit(keys, out=folder, resume=True).history == whole.history
+    assert (folder / METRICS).read_bytes() == (tmp_path / "whole" / METRICS).read_bytes()
+    best, expected = (tensor_files.read(each / checkpoints.BEST) for each in (folder, tmp_path / "whole"))
+    assert best.metadata == expected.metadata
+    assert tree_hash(best.arrays) == tree_hash(expected.arrays)
 
 
 def test_patience_ends_a_training(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import islice
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from presk import draw
+from presk.train import rows
 from presk.train.rows import ArrayRows, Batches, WindowRows, in_order
 
 
@@ -73,3 +75,34 @@ def test_rows_in_their_own_order() -> None:
 def test_the_hash_is_of_content() -> None:
     assert numbered(4).hash() == numbered(4).hash() != numbered(5).hash()
     assert numbered(8).part(0, 4).hash() == numbered(4).hash()
+
+
+def mapped(folder: Path, values: np.ndarray) -> ArrayRows:
+    path = folder / f"{len(list(folder.iterdir()))}.npy"  # what is mapped can't be written anew
+    np.save(path, values)
+    return ArrayRows({"x": np.lib.format.open_memmap(path, mode="r")})
+
+
+@pytest.mark.parametrize("width", [1, 3, 100])
+def test_a_large_mapped_file_is_known_by_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, width: int) -> None:
+    monkeypatch.setattr(rows, "WHOLE", 1024)
+    monkeypatch.setattr(rows, "SAMPLES", 8)
+    x = np.arange(900.0 * width).reshape(900, width)
+    whole = mapped(tmp_path, x)
+    before = whole.hash()
+    assert before == mapped(tmp_path, x).hash()
+    assert list(whole.written()) == ["x"]
+    found = {change: _with(tmp_path, x, change).hash() == before for change in range(900)}
+    assert not found[0] and not found[899]
+    unseen = sum(found.values())
+    assert 900 - unseen == pytest.approx(128 // width, abs=8)  # so many rows are read
+    assert mapped(tmp_path, x[:-1]).hash() != before
+    assert mapped(tmp_path, x.astype(np.float32)).hash() != before
+    assert whole.part(0, 100).hash() == ArrayRows({"x": x[:100]}).hash() or width > 1  # a small part is read
+    assert ArrayRows({"x": x}).written() == {}
+
+
+def _with(folder: Path, values: np.ndarray, row: int) -> ArrayRows:
+    changed = values.copy()
+    changed[row, 0] += 1
+    return mapped(folder, changed)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
+from presk.cli.guard import interruptible
 from presk.cli.options import CONSTS, FILE, JSON, NAME_AND_VALUE, QUIET
 
 if TYPE_CHECKING:
@@ -88,8 +89,8 @@ def command(
     """Train a block of a program.
 
     Steps, measurements and checkpoints go into a folder, from which --resume goes on to the bits that an
-    uninterrupted run would have had: on any backend of machine code, any number of threads. An interrupt finishes the
-    step and saves.
+    uninterrupted run would have had: on any backend of machine code, any number of threads. An interrupt, SIGTERM or
+    SIGHUP finishes the step and saves; a second one ends at once.
     """
     from pathlib import Path
 
@@ -97,6 +98,7 @@ def command(
     from presk.api.training import train
     from presk.cli.train_log import log
     from presk.train.folder import read_config
+    from presk.train.interrupt import stopping
 
     wanted: dict[str, Any] = {"epochs": epochs, "seed": running["seed"], "realize": running["realize"], "set": changes}
     before = read_config(Path(out)) if resume and out is not None else {}
@@ -108,21 +110,12 @@ def command(
     if not quiet:
         for note in program.notes:
             click.echo(f"note: {note}", err=True)
-    with log(quiet, as_json) as tell:
-        run = train(
-            program[name],
-            realize=_realization(wanted["realize"]),
-            backend=running["backend"],
-            plan=running["plan"],
-            bits=running["bits"],
-            threads=running["threads"],
-            epochs=wanted["epochs"],
-            steps=steps,
-            seed=wanted["seed"],
-            settings=wanted["set"],
-            out=folder,
-            resume=resume,
-            callbacks=[tell],
+    options = {name: running[name] for name in ("backend", "plan", "bits", "threads")}
+    options |= {"realize": _realization(wanted["realize"]), "settings": wanted["set"]}
+    options |= {"epochs": wanted["epochs"], "steps": steps, "seed": wanted["seed"]}
+    with log(quiet, as_json) as tell, stopping():
+        run = interruptible(
+            lambda: train(program[name], **options, out=folder, resume=resume, callbacks=[tell]),
         )
     _conclude(run, as_json)
 
