@@ -59,14 +59,13 @@ def drawn(tree: Any, rng: np.random.Generator) -> Any:
 Calls = dict[str, Callable[[], Any]]
 
 
-def presk_calls(model: Model, threads: int, x: Any, y: Any) -> tuple[Calls, Calls, Any]:
+def presk_calls(model: Model, threads: int, x: Any, y: Any, params: Any = None) -> tuple[Calls, Calls, Any]:
     """Calls of the forward pass and of the gradient in both realizations, and the parameters."""
     import presk
 
     program = presk.load(MINIGPT, consts=model.consts)
     forward: Calls = {}
     gradient: Calls = {}
-    params: Any = None
     for realization in ("f32", "f32+fma"):
         f = presk.compile(program["MiniGPT.apply"], realize=realization, threads=threads)
         if params is None:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 from contextlib import redirect_stdout
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 
 import pytest
 from tests.cli.conftest import Run
 
+from presk.cli.demo import tour as tour_module
 from presk.cli.demo.corpus import read_corpus, standard_library
 from presk.cli.demo.screen import Screen
 from presk.cli.demo.tour import NEXT, Settings, Size, Tour
@@ -34,7 +36,12 @@ def test_the_tour_goes_from_checking_to_measuring(tour: tuple[str, Path]) -> Non
     shown, _ = tour
     for at, title in enumerate(("Check", "Train", "Write", "Again", "Measure"), start=1):
         assert f"{at}. {title}" in shown
-    assert "6 steps of 16 characters of a text of the tests" in shown
+    assert "6 steps of 16 characters, in f32" in shown
+    assert f"{len(TEXT)} characters of a text of the tests, 0.3 times over" in shown
+    assert "--steps 6 --seed 1 gives the same bits on any machine" in shown
+    for line in shown.splitlines():
+        assert line == line.rstrip()
+        assert len(line) <= 80 or line.startswith(("  presk", "In "))
     assert "equal, bit for bit" in shown and "NOT" not in shown
     hashes = [word for word in shown.split() if word.startswith("sha256:")]
     assert len(hashes) == 4
@@ -46,9 +53,9 @@ def test_the_tour_goes_from_checking_to_measuring(tour: tuple[str, Path]) -> Non
 def test_it_leaves_a_run_that_writes_and_can_be_hashed(presk: Run, tour: tuple[str, Path], examples: Path) -> None:
     run = tour[1] / "run"
     config = json.loads((run / "config.json").read_text())
-    assert (config["train"], config["consts"]["D"]) == ("tiny", "8")
+    assert (config["train"], config["consts"]["D"]) == ("demo", "8")
     assert (tour[1] / "corpus.txt").read_text() == TEXT
-    written = presk("generate", examples / "minigpt/minigpt.psk", "--weights", run, "--prompt", "def", "-q")
+    written = presk("generate", examples / "demo/demo.psk", "--weights", run, "--prompt", "def", "-q")
     assert written.code == 0 and set(written.out) <= set(TEXT)
     assert presk("hash", run / "checkpoints/step-6.safetensors").out.startswith("sha256:")
     assert len((run / "metrics.jsonl").read_text().splitlines()) >= 6
@@ -93,8 +100,42 @@ def test_a_corpus_that_will_not_do_is_told(
     assert answer.code == 1 and f"error[{code}]" in answer.err, answer.err
 
 
+def test_a_machine_that_is_slow_takes_fewer_steps(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    now, a_step = [0.0], [0.0]
+
+    def clock() -> float:
+        now[0] += a_step[0]
+        return now[0]
+
+    monkeypatch.setattr(tour_module, "perf_counter", clock)
+    made = Tour(Screen(quiet=True), replace(SMALL, steps=None), TEXT, "a text", tmp_path / "out")
+    made.begin()
+    for a_step[0], steps in ((1e-4, 1500), (0.099, 600), (0.059, 1000), (9.0, 300)):
+        settled = made.settled(made.load(TINY))
+        assert settled.steps == steps
+        assert settled.settings == replace(made.settings, steps=steps)
+    assert not (tmp_path / "out" / "run").exists()
+
+
+def test_a_folder_with_a_tour_is_left_as_it_is(presk: Run, tour: tuple[str, Path], tmp_path: Path) -> None:
+    before = (tour[1] / "corpus.txt").read_bytes()
+    (tmp_path / "c.txt").write_text(TEXT * 10)
+    answer = presk("demo", "--corpus", tmp_path / "c.txt", "--out", tour[1], "-q", "--steps", 1)
+    assert answer.code == 1 and "error[E8080]" in answer.err and "--out NAME" in answer.err
+    assert answer.out == ""
+    assert (tour[1] / "corpus.txt").read_bytes() == before
+
+
+@pytest.mark.parametrize("text", ["a" * 1000, "äöü€\r\n\t\0 " * 200, "[bold]x[/bold] \\[ " * 80])
+def test_any_text_will_do(tmp_path: Path, text: str) -> None:
+    with redirect_stdout(StringIO()) as shown:
+        Tour(Screen(quiet=False), replace(SMALL, steps=2), text, "[red]x[/red].txt", tmp_path / "[o]").take()
+    assert "equal, bit for bit" in shown.getvalue()
+    assert "[red]x[/red].txt" in shown.getvalue() and "[o]" in shown.getvalue()
+
+
 def test_a_folder_that_can_not_be_written_is_told(presk: Run, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    (tmp_path / "c.txt").write_text(TEXT)
+    (tmp_path / "c.txt").write_text(TEXT * 10)
     answer = presk("demo", "--corpus", tmp_path / "c.txt", "--out", tmp_path / "file" / "out", "-q")
     assert answer.code == 1 and "error[E8002]" in answer.err

@@ -14,17 +14,14 @@ if TYPE_CHECKING:
 FOLDER = "presk-demo"
 """Where the tour writes when no folder is named; with a number behind it where that is taken."""
 
-STEPS = 400
-"""Steps of the training: a minute or so on two cores."""
-
 
 @click.command("demo")
 @click.option("--corpus", metavar="FILE", help="A text to learn.  [default: the source of Python's standard library]")
-@click.option("--steps", type=click.IntRange(1), metavar="N", default=STEPS, show_default=True, help="Of training.")
+@click.option("--steps", type=click.IntRange(1), metavar="N", help="Of training.  [default: a minute's, 1500 at most]")
 @click.option("--seed", type=click.IntRange(0), metavar="N", default=1, show_default=True, help="Of all draws.")
 @click.option("-o", "--out", metavar="DIR", help=f"The folder to write.  [default: {FOLDER}]")
 @QUIET
-def command(corpus: str | None, steps: int, seed: int, out: str | None, quiet: bool) -> None:
+def command(corpus: str | None, steps: int | None, seed: int, out: str | None, quiet: bool) -> None:
     """Take the tour.
 
     Trains a small language model on text, lets it write, trains its first steps again with other threads and on another

@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 LINES = 10
 """Lines that stand for the bar where there is no terminal."""
@@ -35,7 +36,9 @@ class Screen:
 
     def aside(self, what: str) -> None:
         """A remark under a head."""
-        self.console.print(Padding(what, (0, 0, 0, MARGIN), style="dim", expand=False))
+        for line in Text.from_markup(what, style="dim").wrap(self.console, self.console.width - MARGIN):
+            line.rstrip()
+            self.console.print(" " * MARGIN, line, sep="", soft_wrap=True)
 
     def table(self, *columns: str) -> Table:
         """An empty table: the first column to the left, the others to the right."""

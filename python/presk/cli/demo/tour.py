@@ -1,14 +1,15 @@
 """The parts of the tour, in order: check, train, write, train again elsewhere, measure, and where to go from there.
 
-The model is examples/minigpt/minigpt.psk at other constants, the text another file: what the tour does, a user can do
-with the commands it names at its end.
+The model is examples/demo/demo.psk, the text another file: what the tour does, a user can do with the commands it names
+at its end.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
+from itertools import pairwise
 from pathlib import Path
 from shlex import quote
 from statistics import median
@@ -25,14 +26,23 @@ from presk.api.training import Run, train
 from presk.choose.measure import OutputGap
 from presk.cli.demo.screen import Screen, seconds, since
 from presk.run import machine, trees
-from presk.text.files import unwritable, write_bytes
+from presk.text.diagnostics import fail
+from presk.text.files import shown, unwritable, write_bytes
+from presk.train import checkpoints
 from presk.train.events import Event, Remark, Step
 from presk.train.loop import parameter_hash
 from presk.train.tokenizers import Chars
 
-PROGRAM = "examples/minigpt/minigpt.psk"
-BLOCK = "tiny"
-ENTRY = "MiniGPT.apply"
+PROGRAM = "examples/demo/demo.psk"
+BLOCK = "demo"
+ENTRY = "Writer.apply"
+
+TRIED = 12
+"""Steps that tell how fast the machine is; the first ones aren't counted."""
+
+SECONDS = 60.0
+FEWEST, MOST = 300, 1500
+"""How long the training may take where its steps aren't given, and how many there are at least and at most."""
 
 REPEATED = 20
 """Steps that are trained again. The training stops behind them, and goes on."""
@@ -54,7 +64,7 @@ NEXT = (
         "presk gap examples/norms/norms.psk -e 'LayerNorm{8}.apply' --dim batch=2 --realize f32",
         "a certificate of how far a result is from exact",
     ),
-    (f"presk dump {PROGRAM} -e MiniGPT.apply --dim batch=2 --stage kernel", "the loops that run"),
+    (f"presk dump {PROGRAM} -e {ENTRY} --dim batch=2 --stage kernel", "the loops that run"),
     (f"presk check {PROGRAM} --docs", "what the program declares"),
     ("presk check --primitives", "what the language has"),
 )
@@ -79,19 +89,26 @@ class Size:
 
 @dataclass(frozen=True)
 class Settings:
-    """What the tour is made of. `small` is a model the kernels' interpreter trains in seconds."""
+    """What the tour is made of. `small` is a model the kernels' interpreter trains in seconds.
 
-    steps: int
+    `steps` None: as many as the machine takes in SECONDS. `characters` of the text are taken, the rest is left.
+    """
+
+    steps: int | None
     seed: int = 1
-    size: Size = Size({"D": 128, "H": 4, "L": 4, "T": 64}, 12)
+    size: Size = Size({"D": 64, "H": 4, "L": 2, "T": 64}, 12)
     small: Size = Size({"D": 16, "H": 2, "L": 1, "T": 16}, 4)
     written: int = 400
     bits: int = 256
+    characters: int = 200_000
 
-    @property
-    def characters(self) -> int:
-        """Characters of a text that one pass of the training reads."""
-        return int(self.steps * self.size.characters / SHARE) + 2 * self.size.characters
+    def require_text(self, text: str, source: str) -> None:
+        """E8075 where a text is too short for a batch of the training's."""
+        most = max(self.size, self.small, key=lambda size: size.characters)
+        least = -(-(most.characters + 1) * 20 // 19)
+        if len(text) < least:
+            message = f"{source} has {len(text)} characters, and the tour takes {least} at least"
+            raise fail("E8075", message, hint="--corpus FILE takes another text")
 
 
 @dataclass(frozen=True)
@@ -103,6 +120,12 @@ class Tour:
     text: str
     source: str
     folder: Path
+
+    @property
+    def steps(self) -> int:
+        """The training's, once they are settled."""
+        assert self.settings.steps is not None, "settled"
+        return self.settings.steps
 
     @property
     def corpus(self) -> Path:
@@ -117,16 +140,44 @@ class Tour:
     @property
     def repeated(self) -> int:
         """The steps that are trained again."""
-        return min(REPEATED, self.settings.steps)
+        return min(REPEATED, self.steps)
 
     def take(self) -> None:
-        """All of it."""
+        """All of it. E8075 for a text that is too short, E8080 and E8002 for a folder that won't do."""
+        self.settings.require_text(self.text, self.source)
+        self.begin()
         program = self.check()
-        first, run = self.train(program)
-        self.write(program)
-        self.repeat(program, first)
-        self.measure(program, run)
-        self.end()
+        tour = self if self.settings.steps is not None else self.settled(program)
+        first, run = tour.train(program)
+        tour.write(program)
+        tour.repeat(program, first)
+        tour.measure(program, run)
+        tour.end()
+
+    def begin(self) -> None:
+        """The folder, with the text in it."""
+        if checkpoints.steps(self.run):
+            message = f"the folder `{shown(self.folder)}` holds a tour already"
+            raise fail("E8080", message, hint="--out NAME makes another, no --out a new one")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise unwritable(self.folder, error) from error
+        write_bytes(self.corpus, self.text.encode())
+
+    def settled(self, program: Program) -> Tour:
+        """The tour with as many steps as this machine takes in the time there is."""
+        times: list[float] = []
+
+        def listen(_event: Event) -> None:
+            times.append(perf_counter())
+
+        tried = replace(self, settings=replace(self.settings, steps=TRIED))
+        with self.screen.waiting("how fast is this machine?"):
+            tried.again(program, self.settings.size, TRIED, callbacks=[listen])
+        a_step = median(later - earlier for earlier, later in pairwise(times[-TRIED // 2 :]))
+        steps = max(FEWEST, min(MOST, int(SECONDS / a_step) // 100 * 100))
+        return replace(self, settings=replace(self.settings, steps=steps))
 
     def load(self, size: Size) -> Program:
         """The example program at a size."""
@@ -146,7 +197,7 @@ class Tour:
     def again(self, program: Program, size: Size, steps: int, **how: Any) -> Run:
         """The first steps of a training, or all of them. The rate falls over as many epochs as the steps need."""
         rows = int(len(self.text) * SHARE) // size.constants["T"]
-        epochs = -(-self.settings.steps // max(1, rows // size.batch))
+        epochs = -(-self.steps // max(1, rows // size.batch))
         return train(program[BLOCK], settings=self.block(size), epochs=epochs, steps=steps, **how)
 
     def block(self, size: Size) -> dict[str, str]:
@@ -155,7 +206,6 @@ class Tour:
         return {
             "data": f"tokens({path}, tokenizer = chars, context = T, split = {SHARE})",
             "batch": str(size.batch),
-            "lr": "cosine(peak = 4e-3, warmup = 20, floor = 4e-4)",
             "eval": "100",
             "seed": str(self.settings.seed),
         }
@@ -163,16 +213,13 @@ class Tour:
     def train(self, program: Program) -> tuple[str, Run]:
         """The training, and the hash of its parameters behind the steps that are repeated later."""
         settings, screen = self.settings, self.screen
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise unwritable(self.folder, error) from error
-        write_bytes(self.corpus, self.text.encode())
-        what = f"{settings.steps} steps of {settings.size.characters} characters of {self.source}"
-        screen.step("Train", f"{what}, in f32")
+        taken = self.steps * settings.size.characters / len(self.text)
+        what = f"{self.steps} steps of {settings.size.characters} characters, in f32"
+        screen.step("Train", what)
+        screen.aside(f"{len(self.text):,} characters of {escape(self.source)}, {taken:.1f} times over")
         remarks: list[str] = []
         began = perf_counter()
-        with screen.counting("preparing", settings.steps) as tell:
+        with screen.counting("preparing", self.steps) as tell:
 
             def listen(event: Event) -> None:
                 if isinstance(event, Step):
@@ -182,7 +229,7 @@ class Tour:
 
             how = {"out": self.run, "callbacks": [listen]}
             first = parameter_hash(self.again(program, settings.size, self.repeated, **how).params)
-            run = self.again(program, settings.size, settings.steps, resume=True, **how)
+            run = self.again(program, settings.size, self.steps, resume=True, **how)
         for line in dict.fromkeys(remarks):
             screen.aside(escape(line))
         losses = run.losses
@@ -190,6 +237,7 @@ class Tour:
         count = sum(np.asarray(leaf).size for _, leaf in trees.leaves(run.params))
         screen.aside(f"{count:,} parameters, {counted_threads(machine.threads())}, {speed}")
         screen.aside(f"the loss fell from {losses[0]:.3f} to {average(losses):.3f} nats a character")
+        screen.aside(f"--steps {self.steps} --seed {settings.seed} gives the same bits on any machine")
         return first, run
 
     def write(self, program: Program) -> None:
@@ -259,7 +307,8 @@ class Tour:
         """What was written, and what to try next."""
         print_line = self.screen.console.print
         kept = ", ".join(sorted(each.name for each in self.run.iterdir()))
-        print_line(f"\n[bold]In {escape(str(self.folder))}[/bold]  corpus.txt; run: {kept}")
+        print_line(f"\n[bold]In {escape(str(self.folder))}[/bold]", soft_wrap=True)
+        self.screen.aside(escape(f"corpus.txt; run: {kept}"))
         print_line("\n[bold]Next[/bold]")
         again = f"presk generate {PROGRAM} --weights {quote(str(self.run))} --prompt 'class ' --seed 7"
         for line, why in [(again, "another text: its seed decides it, on any machine"), *NEXT]:
