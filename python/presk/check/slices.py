@@ -9,6 +9,7 @@ from presk.check.context import Context, as_data, located, rule
 from presk.check.invoke import apply_primitive
 from presk.check.values import Data, Number, Value, describe, type_of
 from presk.primitives.axes import resolve_axis
+from presk.primitives.fitting import match_same_rank
 from presk.shapes import constants, types
 from presk.shapes.poly import Poly
 from presk.shapes.poly import number as size_of
@@ -76,9 +77,8 @@ def _filled(context: Context, base: Value, place: Place, new: Value, span: Span)
         assert isinstance(old, Axis)
         axes = (*base.type.axes[: place.axis], Axis(old.name, length), *base.type.axes[place.axis + 1 :])
         return apply_primitive(context, "full", [new], {}, span, new=axes)
-    if len(each.axes) != len(base.type.axes):
-        raise fail("E3003", f"{types.show(each)} does not have the axes of {types.show(base.type)}", span)
-    axis = each.axes[place.axis]
+    with located(span):
+        axis = each.axes[match_same_rank(base.type.axes, each, free=place.axis).index(place.axis)]
     if isinstance(axis, Axis) and axis.size != length:
         raise fail("E3003", f"the range has {length} elements, the new slice {axis.size}", span)
     return new

@@ -11,6 +11,7 @@ import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 from typing import ClassVar, TypeVar
 
 from presk import _native
@@ -24,7 +25,8 @@ from presk.run.record.choices import choices
 from presk.run.record.recorder import record
 from presk.run.record.schedule import Schedule
 from presk.run.record.text import print_schedule
-from presk.shapes.types import Type
+from presk.run.synthesis import no_nat
+from presk.shapes.types import Type, leaves
 from presk.text.diagnostics import PreskError, fail
 from presk.text.spans import Source, Span
 
@@ -62,9 +64,10 @@ class ScheduledBackend(Backend):
     ) -> ScheduledExecutable:
         """The entry recorded and compiled. Whether dropout draws was decided when the entry was bound.
 
-        E7002 where the realization or the plan can't be run as stated, E9004 where the memory doesn't suffice, E9007
-        for a number of threads below 1.
+        E6002 for a parameter that can have no value, E7002 where the realization or the plan can't be run as stated,
+        E9004 where the memory doesn't suffice, E9007 for a number of threads below 1.
         """
+        require_values(entry)
         count = machine.threads() if threads is None else threads
         if not 1 <= count <= MOST_THREADS:
             raise fail("E9007", f"{count} threads were asked for", hint=f"a number from 1 to {MOST_THREADS}")
@@ -86,6 +89,14 @@ class ScheduledBackend(Backend):
 
 MOST_THREADS = 1024
 """Threads of one worker pool."""
+
+
+def require_values(entry: Entry) -> None:
+    """E6002 where a parameter has a nat that would have to be below 0."""
+    for parameter in entry.program.entry.parameters:
+        for path, leaf in leaves(parameter.type):
+            if leaf.kind == "nat" and leaf.bound is not None and leaf.bound.whole == 0 and prod(leaf.sizes):
+                raise no_nat((parameter.name or "", *path))
 
 
 def require_memory(name: str, arena: int) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from presk import draw
 from presk.run import trees
 from presk.shapes.types import Axis, ModuleOf, Stacked, Tensor, TupleOf, Type, fields_of
-from presk.text.diagnostics import InternalError, fail
+from presk.text.diagnostics import InternalError, PreskError, fail
 
 STREAM = "input"
 SMALLEST_SCALAR = 0.0625
@@ -70,10 +70,15 @@ def _mask(drawn: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return mask
 
 
+def no_nat(path: trees.Path) -> PreskError:
+    """E6002 for a nat that would have to be below 0."""
+    return fail("E6002", f"`{'.'.join(path)}` is a nat below 0: it has no value", hint="a bound of 1 leaves 0 alone")
+
+
 def _nats(path: trees.Path, of: Tensor, uniform: NDArray[np.float64]) -> NDArray[np.int64]:
     bound = None if of.bound is None else of.bound.whole
     if bound is None:
         raise InternalError(f"a nat `{'.'.join(path)}` whose bound isn't a number")
     if bound == 0 and uniform.size:
-        raise fail("E6002", f"`{'.'.join(path)}` is a nat below 0: it has no value")
+        raise no_nat(path)
     return np.minimum(np.floor(uniform * bound), max(bound - 1, 0)).astype(np.int64)

@@ -53,13 +53,19 @@ def choices(realization: Realization, plan: Plan, program: Program, machine: Mac
     return Choices(realization.name, realization.default, site, nest, parameter, rule)
 
 
+def stated_bound(tensor: Tensor) -> int | None:
+    """The bound of nats as an element states it: of those below 0, which are none, at least 1."""
+    bound = None if tensor.bound is None else tensor.bound.whole
+    return None if bound is None else max(bound, 1)
+
+
 def resting(default: str, tensor: Tensor) -> Element:
     """How an argument's tensor is stored: reals in the default type, scalars in its arithmetic type."""
     match tensor.kind:
         case "bool":
             return Element("bool")
         case "nat":
-            return Element("i64", None if tensor.bound is None else tensor.bound.whole)
+            return Element("i64", stated_bound(tensor))
         case _:
             return FLOATS[default if tensor.axes else ARITHMETIC[default]]
 

@@ -19,6 +19,7 @@ from presk.kernel.lower.lower import lower
 from presk.kernel.lowered import Buffered, Launch, Lowered, SiteChoice, Temporary
 from presk.kernel.nodes import BufferType, Element
 from presk.run.record import quantised, schedule
+from presk.run.record.choices import stated_bound
 from presk.run.record.coalesce import Either, Saved
 from presk.run.record.epilogues import Join
 from presk.run.record.frame import Frame
@@ -142,7 +143,7 @@ def _readable(recorder: Recorder, handle: Handle) -> Handle:
 def _index_element(tensor: Tensor) -> Element:
     if tensor.kind == "bool":
         return Element("bool")
-    return Element("i64", None if tensor.bound is None else tensor.bound.whole)
+    return Element("i64", stated_bound(tensor))
 
 
 def _choice(recorder: Recorder, frame: Frame, let: Let, type_: Type) -> SiteChoice:
