@@ -56,7 +56,7 @@ CALLS = 5
 REALIZATIONS = ("f64", "f32", "bf16")
 
 PROMPT = "def "
-TEMPERATURE = "0.7"
+TEMPERATURE = "0.6"
 
 NEXT = (
     (f"presk train {PROGRAM} --steps 20 --out runs/short", "a training of your own: docs/training.md"),
