@@ -14,6 +14,7 @@ import pytest
 from tests.cli.conftest import PROGRAM, Run
 
 from presk.cli import guard
+from presk.run.array_files import read
 
 Process = Callable[..., subprocess.Popen[str]]
 
@@ -67,6 +68,29 @@ def test_a_full_disk_behind_standard_output_is_a_diagnostic(process: Process) ->
     assert run.returncode == 1
     assert err.startswith("error[E8002]")
     assert "Traceback" not in err
+
+
+CLOSED = {
+    ">&-": {"check p.psk": 0, "check --nonsense": 2, "run p.psk -e double -o y.npz": 0},
+    "2>&-": {"check missing.psk": 1, "bench p.psk -e double --native-only --repeat 1": 0},
+    "<&-": {"fmt -": 0},
+    "<&- >&- 2>&-": {"run p.psk -e double -o y.npz": 0},
+}
+
+
+@pytest.mark.parametrize("closed", CLOSED)
+def test_a_closed_stream_is_an_empty_one(tmp_path: Path, closed: str) -> None:
+    (tmp_path / "p.psk").write_text(PROGRAM)
+    for command, code in CLOSED[closed].items():
+        script = f"'{sys.executable}' -m presk {command} {closed}"
+        run = subprocess.run(
+            ["sh", "-c", script], cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True, text=True
+        )
+        assert run.returncode == code, (command, run.stderr)
+        assert "Traceback" not in run.stderr
+        assert "fault of presk" not in run.stderr
+        if "y.npz" in command:
+            assert read(tmp_path / "y.npz") is not None, "the file isn't mixed up with a stream's number"
 
 
 @pytest.mark.parametrize("backend", ["interp", "native"])

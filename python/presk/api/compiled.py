@@ -349,4 +349,6 @@ def _note_default() -> None:
     note = registry.default_note()
     if note is not None and note not in _noted:
         _noted.add(note)
+        if sys.stderr is None:  # in a process without one
+            return
         sys.stderr.write(f"note: {note}\n")

@@ -45,6 +45,7 @@ class CheckFailedError(Exception):
 
 def run(arguments: Sequence[str]) -> int:
     """Runs the command line on these arguments and gives the exit code; no exception comes out of it."""
+    _open_missing_streams()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")
@@ -63,6 +64,24 @@ def run(arguments: Sequence[str]) -> int:
 
         click.echo(Diagnostic("E8002", f"the output can't be written: {error.strerror}").render(), err=True)
         return FAILED
+
+
+def _open_missing_streams() -> None:
+    """Nothing in place of each standard stream that was closed before the process began (`>&-`).
+
+    Otherwise Python has no object for it, and the next file that is opened takes its number.
+    """
+    for number, (name, mode) in enumerate((("stdin", "r"), ("stdout", "w"), ("stderr", "w"))):
+        if getattr(sys, name) is not None:
+            continue
+        try:
+            os.fstat(number)
+        except OSError:
+            opened = os.open(os.devnull, os.O_RDWR)
+            if opened != number:
+                os.dup2(opened, number)
+                os.close(opened)
+        setattr(sys, name, open(number, mode, encoding="utf-8", closefd=False))  # noqa: SIM115 - as long as the process
 
 
 def interruptible(call: Callable[[], Result]) -> Result:

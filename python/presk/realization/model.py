@@ -20,9 +20,8 @@ from presk.realization.json_text import Located, read_json
 from presk.realization.schema import validate
 from presk.text.cursor import shown
 from presk.text.diagnostics import PreskError, did_you_mean, fail
-from presk.text.files import read_bytes, write_bytes
-from presk.text.files import shown as shown_path
-from presk.text.sources import decode
+from presk.text.files import write_bytes
+from presk.text.sources import read_source
 from presk.text.spans import Source
 
 FLOAT_TYPES = ("f64", "f32", "bf16")
@@ -206,7 +205,7 @@ def _plain(made: Realization | Plan, keys: tuple[str, ...], always: tuple[str, .
 
 
 def _source(path: str | Path, what: str) -> Source:
-    return decode(shown_path(path), read_bytes(path, what))
+    return read_source(path, what)
 
 
 def _members(kind: str, source: Source) -> dict[str, Any]:

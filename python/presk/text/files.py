@@ -8,10 +8,12 @@ plans, and whoever keeps checkpoints.
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from presk.text.diagnostics import PreskError, fail
 
@@ -19,10 +21,22 @@ PLAIN_MODE = 0o666
 """Permissions of a new file, before the process's umask takes from them."""
 
 
-def read_bytes(path: str | Path, what: str = "the file") -> bytes:
-    """The whole file. E8001 where it can't be read; `what` names it in the sentence."""
+STREAM_LIMIT = 1 << 30
+"""Bytes that are read of what is no regular file, for a device may go on for ever."""
+
+
+def read_bytes(path: str | Path, what: str = "the file", most: int | None = None) -> bytes:
+    """The whole file, or its first `most` bytes. E8001 where it can't be read; `what` names it in the sentence."""
     try:
-        return Path(path).read_bytes()
+        with Path(path).open("rb") as stream:
+            if most is not None:
+                return stream.read(most)
+            if stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+                return stream.read()
+            data = stream.read(STREAM_LIMIT + 1)
+            if len(data) > STREAM_LIMIT:
+                raise ValueError(f"it is no regular file and gives more than {STREAM_LIMIT} bytes")
+            return data
     except (OSError, ValueError, MemoryError) as error:
         raise unreadable(path, error, what) from error
 
@@ -55,8 +69,8 @@ def replacing(path: str | Path, *, synced: bool = True) -> Generator[Path]:
     """Gives a temporary path to write to; a `with` block that ends well puts that file in place of `path`.
 
     It has reached the disk then, or, where not `synced`, outlives the process but not the machine's fall. Links are
-    followed, permissions kept. What isn't a regular file (`/dev/stdout`) is written to directly. E8002 where the file,
-    or the temporary one, can't be written; the old file is then as it was.
+    followed, permissions kept. What isn't a regular file (`/dev/stdout`) stays what it is, and the bytes are copied
+    there at the end. E8002 where the file, or the temporary one, can't be written; the old file is then as it was.
     """
     try:
         target = Path(os.path.realpath(path))
@@ -66,8 +80,11 @@ def replacing(path: str | Path, *, synced: bool = True) -> Generator[Path]:
     if status is not None and not stat.S_ISREG(status.st_mode):
         if stat.S_ISDIR(status.st_mode):
             raise unwritable(path, IsADirectoryError(0, "it is a folder"))
-        with _refusals(path):
-            yield target
+        with _refusals(path), TemporaryDirectory(prefix="presk-") as folder:
+            made = Path(folder) / "made"
+            yield made
+            with made.open("rb") as source, target.open("wb") as stream:
+                shutil.copyfileobj(source, stream)
         return
     temporary = target.with_name(f".{target.name[:100]}.{os.getpid()}.{os.urandom(4).hex()}.tmp")
     try:

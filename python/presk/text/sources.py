@@ -8,21 +8,31 @@ text file of presk (programs, Core and kernel dumps, plans) comes through `decod
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 from presk.text.diagnostics import Diagnostic, fail
+from presk.text.files import read_bytes, shown
 from presk.text.spans import Source, Span
 
 SOURCE_LIMIT = 1 << 22
 """Characters of one source: some hundred thousand lines, which take seconds to read."""
 
+BYTES_LIMIT = 4 * SOURCE_LIMIT
+"""Bytes that they may take; of a file one more is read, to know that there are too many."""
+
 _REFUSED = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x84\x86-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 """Control characters, those that reorder text on the screen, and halves of surrogate pairs."""
 
 
+def read_source(path: str | Path, what: str) -> Source:
+    """The source that a file holds, as `decode` gives it. E8001 where it can't be read; `what` names it."""
+    return decode(shown(path), read_bytes(path, what, BYTES_LIMIT + 1))
+
+
 def decode(name: str, data: bytes) -> Source:
     """The source `name` of these bytes. Raises E1001 where they are not UTF-8 and E1004 where there are too many."""
-    if len(data) > 4 * SOURCE_LIMIT:
-        raise fail("E1004", f"the source has {len(data)} bytes", hint="split the file and import its parts")
+    if len(data) > BYTES_LIMIT:
+        raise fail("E1004", f"the source has more than {BYTES_LIMIT} bytes", hint="split the file and import its parts")
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:

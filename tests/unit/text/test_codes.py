@@ -72,6 +72,7 @@ def test_text_that_is_not_utf8() -> None:
 
 def test_a_source_that_is_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "SOURCE_LIMIT", 10)
+    monkeypatch.setattr(sources, "BYTES_LIMIT", 40)
     assert [each.code for each in parse(Source("example", "const V = 64"))[1]] == ["E1004"]
     with pytest.raises(PreskError) as error:
         sources.decode("example", b"#" * 41)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
+from presk.run import array_files, tensor_files
+from presk.text import files, sources
 from presk.text.diagnostics import PreskError
 from presk.text.files import read_bytes, replacing, shown, write_bytes
 
@@ -74,6 +80,25 @@ def test_a_device_is_written_to_and_not_replaced() -> None:
     assert stat.S_ISCHR(Path("/dev/null").stat().st_mode)
 
 
+def test_a_pipe_gets_what_a_file_would_hold(tmp_path: Path) -> None:
+    """Archives are written with steps back, and libraries put a file of their own in place of what they are given."""
+    os.mkfifo(tmp_path / "pipe")
+    arrays: dict[str, Any] = {"a": np.arange(3.0), "b": np.zeros(0)}
+    writers: dict[str, Callable[[Path], None]] = {
+        "npz": lambda path: array_files.write_npz(path, arrays),
+        "safetensors": lambda path: tensor_files.write(path, arrays),
+    }
+    for name, write in writers.items():
+        write(tmp_path / f"a.{name}")
+        with ThreadPoolExecutor() as pool:
+            received = pool.submit((tmp_path / "pipe").read_bytes)
+            write(tmp_path / "pipe")
+        (tmp_path / f"b.{name}").write_bytes(received.result())
+        assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+        for found in (array_files.read(tmp_path / f"a.{name}"), array_files.read(tmp_path / f"b.{name}")):
+            assert {key: each.tolist() for key, each in found.items()} == {"a": [0, 1, 2], "b": []}
+
+
 @pytest.mark.parametrize("path", ["{}", "{}/missing/a", "{}/a\0b", "{}/" + "n" * 300, "{}/file/a"])
 def test_what_cannot_be_written_is_a_diagnostic(tmp_path: Path, path: str) -> None:
     (tmp_path / "file").write_bytes(b"")
@@ -91,3 +116,22 @@ def test_what_cannot_be_read_is_a_diagnostic(tmp_path: Path, path: str) -> None:
 
 def test_a_path_is_shown_without_what_would_garble_a_terminal() -> None:
     assert shown("a\nb\udcff\x1b") == "a\ufffdb?\ufffd"
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="needs /dev/zero")
+def test_a_device_that_goes_on_for_ever_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "STREAM_LIMIT", 1 << 20)
+    with pytest.raises(PreskError) as caught:
+        read_bytes("/dev/zero")
+    assert caught.value.code == "E8001"
+    assert "no regular file" in str(caught.value)
+    with pytest.raises(PreskError) as caught:
+        sources.read_source("/dev/zero", "the program")
+    assert caught.value.code == "E1004"
+
+
+def test_of_a_file_no_more_is_read_than_wanted(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"abc")
+    assert read_bytes(tmp_path / "a", most=2) == b"ab"
+    assert read_bytes(tmp_path / "a") == read_bytes(tmp_path / "a", most=9) == b"abc"
+    assert read_bytes(os.devnull) == b""

@@ -170,7 +170,6 @@ def _realized(program: Program, donated: tuple[int, ...], stage: str, realize: s
 def _dump_tree(file: str) -> None:
     from presk.cli.tree_text import show_tree
     from presk.syntax.parser import parse_or_raise
-    from presk.text.files import read_bytes, shown
-    from presk.text.sources import decode
+    from presk.text.sources import read_source
 
-    click.echo(show_tree(parse_or_raise(decode(shown(file), read_bytes(file, "the program")))))
+    click.echo(show_tree(parse_or_raise(read_source(file, "the program"))))

@@ -25,14 +25,15 @@ def command(files: tuple[str, ...], check: bool, quiet: bool) -> None:
     from presk.syntax.formatter import format_source
     from presk.text.diagnostics import Diagnostic, PreskError
     from presk.text.files import read_bytes, shown, write_bytes
-    from presk.text.sources import decode
+    from presk.text.sources import BYTES_LIMIT, decode
 
     problems: list[Diagnostic] = []
     changed: list[str] = []
     for file in files:
         piped = file == STANDARD_INPUT
         try:
-            data = sys.stdin.buffer.read() if piped else read_bytes(file, "the program")
+            most = BYTES_LIMIT + 1
+            data = sys.stdin.buffer.read(most) if piped else read_bytes(file, "the program", most)
             source = decode("<stdin>" if piped else shown(file), data)
             formatted = format_source(source)
             if piped and not check:
