@@ -12,10 +12,10 @@ CARGO = cd rust && PYO3_BUILD_EXTENSION_MODULE=1 PYO3_CONFIG_FILE="$$(ls $(CARGO
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint test-rust test-slow test-functions fuzz bench memcheck wheel format lock clean
+.PHONY: help setup demo test lint test-rust test-slow test-functions test-aarch64 fuzz bench memcheck wheel format lock clean
 
 help:  ## list the targets
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):[^#]*## */  make \1\t/' | expand -t 20
+	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):[^#]*## */  make \1\t/' | expand -t 20
 
 demo: setup  ## the tour: trains a small language model, shows its text, its bits and how far they are from exact
 	$(BIN)/presk demo
@@ -40,6 +40,13 @@ test-slow: setup  ## the tests that `make test` leaves out
 
 test-functions: setup  ## the elementary functions over runs, on every f32 there is and 10⁸ numbers of f64
 	PRESK_FUNCTIONS=all $(CARGO) test --release --locked --package presk-rt --test functions
+
+# What links for AArch64 and what runs it, by Debian's names and places; another system's can be given.
+AARCH64_LINKER ?= aarch64-linux-gnu-gcc
+AARCH64_RUNNER ?= qemu-aarch64 -L /usr/aarch64-linux-gnu
+
+test-aarch64:  ## the Rust tests on AArch64 (NEON), emulated: CONTRIBUTING.md says what that needs
+	cd rust && PRESK_FUNCTIONS=few PRESK_GENERATED=200 CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER="$(AARCH64_LINKER)" CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER="$(AARCH64_RUNNER)" cargo test --release --config checked.toml --locked --target aarch64-unknown-linux-gnu --package presk-kernel --package presk-rt --package presk-cranelift --quiet
 
 fuzz: setup  ## malformed programs, texts and files by the hundred thousand
 	PRESK_FUZZ=100000 $(PYTEST) tests/fuzz -n auto -m 'slow or not slow'

@@ -13,6 +13,7 @@ from html import escape
 from typing import Any, TypeVar
 
 from presk.api import listings
+from presk.api.arguments import table, text
 from presk.api.listings import Memory
 from presk.api.program import Entry, find_entry
 from presk.api.signature import DataParameter, whole_number
@@ -320,10 +321,10 @@ def compile(
     settings = Settings(
         realize if isinstance(realize, Realization) else read_realization(realize),
         plan if isinstance(plan, Plan) else read_plan(plan),
-        registry.fastest() if backend is None else backend,
+        registry.fastest() if backend is None else text("backend", backend),
         whole_number("bits", bits),
         certify,
-        tuple(sorted((name, whole_number(name, size)) for name, size in (dims or {}).items())),
+        tuple(sorted((name, whole_number(name, size)) for name, size in table("dims", dims).items())),
         None if threads is None else workers(threads),
         training,
     )

@@ -11,6 +11,9 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
+from presk.api.arguments import path as as_path
+from presk.api.arguments import table
+from presk.api.arguments import text as as_text
 from presk.api.constants import Number, exact_constants
 from presk.check import program as checking
 from presk.check.bound import BoundConstants
@@ -65,11 +68,12 @@ class Program:
 
         Raises PreskError where the program has no such function; its sizes are checked when it is compiled.
         """
-        if entry.strip() in self.checked.trains:
-            return Entry(self, entry.strip())
+        name = as_text("entry", entry).strip()
+        if name in self.checked.trains:
+            return Entry(self, name)
         _, within = split_operators(entry)
         find_entry_function(BoundConstants(self.checked.files, self.checked.overrides), self.checked, within)
-        return Entry(self, entry.strip())
+        return Entry(self, name)
 
     def sole_entry(self) -> Entry:
         """The entry of a program that has one. E4021 lists them where there are several."""
@@ -115,12 +119,14 @@ def load(path: str | Path, consts: Mapping[str, Number] | None = None) -> Progra
     `consts` override the file's constants: numbers or texts such as "1/3"; a float means its shortest decimal. Raises
     PreskError with all that is wrong, at most twenty diagnostics.
     """
-    return Program(checking.load(path, exact_constants(consts or {})), str(path))
+    return Program(checking.load(as_path("path", path), exact_constants(table("consts", consts))), str(path))
 
 
 def loads(text: str, name: str = "<string>", consts: Mapping[str, Number] | None = None) -> Program:
     """The program of a text, checked. Imports are found in the current folder and the library. As `load` otherwise."""
-    return Program(checking.loads(text, name, exact_constants(consts or {})), name)
+    return Program(
+        checking.loads(as_text("text", text), as_text("name", name), exact_constants(table("consts", consts))), name
+    )
 
 
 def find_entry(entry: Entry | str) -> Entry:
@@ -129,7 +135,7 @@ def find_entry(entry: Entry | str) -> Entry:
     """
     if isinstance(entry, Entry):
         return entry
-    path, cut, name = entry.partition(FILE_AND_ENTRY)
+    path, cut, name = as_text("entry", entry).partition(FILE_AND_ENTRY)
     if cut:
         return load(path + ".psk")[name]
     if entry.endswith(".psk"):

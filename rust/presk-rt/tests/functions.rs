@@ -1,7 +1,8 @@
 //! The routines over runs give the bits of the libm crate's functions, on every instruction set there is here.
 //!
 //! `cargo test` takes a sample of 2²⁴ numbers of f32 and 10⁶ of f64, and all edges; PRESK_FUNCTIONS=all (`make
-//! test-functions`) every f32 there is, and 10⁸ of f64. NaNs count as NaNs.
+//! test-functions`) every f32 there is, and 10⁸ of f64; PRESK_FUNCTIONS=few (`make test-aarch64`, under emulation) 2¹⁸
+//! and 10⁵. NaNs count as NaNs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -12,8 +13,13 @@ use presk_rt::runs::{self, Real};
 /// Numbers that are given to a routine at once.
 const CHUNK: usize = 1 << 14;
 
-fn wants_all() -> bool {
-    std::env::var("PRESK_FUNCTIONS").is_ok_and(|wanted| wanted == "all")
+/// The one of three numbers that PRESK_FUNCTIONS asks for.
+fn wanted<T>(few: T, sample: T, all: T) -> T {
+    match std::env::var("PRESK_FUNCTIONS").as_deref() {
+        Ok("all") => all,
+        Ok("few") => few,
+        _ => sample,
+    }
 }
 
 /// A type whose numbers are compared by their bits.
@@ -122,7 +128,7 @@ fn check_chunks<T: Bits>(count: u64, chunk: impl Fn(u64) -> Vec<T> + Sync) {
 
 #[test]
 fn f32_of_every_size() {
-    let stride = if wants_all() { 1 } else { 256 };
+    let stride = wanted(1 << 14, 256, 1);
     let chunks = (1u64 << 32) / stride / CHUNK as u64;
     // A sample takes other last digits in each chunk.
     let number = |chunk: u64, at: u64| (chunk * CHUNK as u64 + at) * stride + chunk % stride;
@@ -131,7 +137,7 @@ fn f32_of_every_size() {
 
 #[test]
 fn f64_of_every_size() {
-    let chunks = if wants_all() { 100_000_000 } else { 1_000_000 } / CHUNK as u64 + 1;
+    let chunks = wanted(100_000, 1_000_000, 100_000_000) / CHUNK as u64 + 1;
     check_chunks(chunks, |chunk| {
         let mut random = Random(chunk << 32);
         let numbers = (0..CHUNK).map(|at| {
@@ -243,7 +249,7 @@ fn powers<T: Bits>(count: usize, of: impl Fn(f64) -> T) {
 #[test]
 #[allow(clippy::cast_possible_truncation, reason = "the nearest f32 is meant")]
 fn powers_of_both_types() {
-    let count = if wants_all() { 10_000_000 } else { 200_000 };
+    let count = wanted(20_000, 200_000, 10_000_000);
     powers::<f64>(count, |x| x);
     powers::<f32>(count, |x| x as f32);
     let special = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 1e9, 1e300, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE];

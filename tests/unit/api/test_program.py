@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -90,3 +91,22 @@ def test_all_that_is_wrong_is_said_at_once() -> None:
     assert len(caught.value.diagnostics) == 2
     again = pickle.loads(pickle.dumps(caught.value))
     assert str(again) == str(caught.value)
+
+
+def test_what_is_no_text_no_path_or_no_table_is_a_diagnostic() -> None:
+    program = presk.loads(TEXT)
+    wrong: dict[str, Callable[[], object]] = {
+        "`entry` is a text, not a int": lambda: program[3],  # type: ignore[index]
+        "`entry` is a text, not a NoneType": lambda: presk.compile(None),  # type: ignore[arg-type]
+        "`backend` is a text, not a int": lambda: presk.compile(program["double"], backend=3),  # type: ignore[arg-type]
+        "`dims` is a dict with texts as keys, not a int": lambda: presk.compile(program["double"], dims=5),  # type: ignore[arg-type]
+        "`dims` is a dict with texts as keys, not a dict": lambda: presk.compile(program["double"], dims={1: 2}),  # type: ignore[dict-item]
+        "`text` is a text, not a bytes": lambda: presk.loads(b"x"),  # type: ignore[arg-type]
+        "`consts` is a dict with texts as keys, not a list": lambda: presk.loads(TEXT, consts=[("N", 2)]),  # type: ignore[arg-type]
+        "`path` is a path, not a int": lambda: presk.load(0),  # type: ignore[arg-type]
+    }
+    for sentence, call in wrong.items():
+        with pytest.raises(PreskError) as caught:
+            call()
+        assert caught.value.code == "E6034"
+        assert sentence in str(caught.value)
