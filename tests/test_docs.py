@@ -12,13 +12,13 @@ ROOT = Path(__file__).resolve().parent.parent
 PAGES = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"]
 
 PATH = re.compile(r"`((?:python|rust|tests|examples|docs|benchmarks)/[\w./-]+)`")
-TARGET = re.compile(r"(?:`|^)make ([a-z][a-z-]+)", re.MULTILINE)
+TARGET = re.compile(r"(?:`|^)make ([a-z][a-z0-9-]+)", re.MULTILINE)
 LINK = re.compile(r"\]\(([^)#:]+)\)")
 
 
 @pytest.fixture(scope="module")
 def targets() -> set[str]:
-    return set(re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
+    return set(re.findall(r"^([a-z0-9-]+):.*##", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE))
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -46,10 +47,16 @@ def process(root: Path, tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
     def start(*arguments: object, **options: object) -> subprocess.Popen[str]:
         environment = {**os.environ, "PYTHONPATH": str(root / "python"), "COLUMNS": "100"}
         settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path} | options
+        settings |= {"preexec_fn": _heed_interrupts}
         command = [sys.executable, "-m", "presk", *map(str, arguments)]
         return subprocess.Popen(command, env=environment, **settings)  # type: ignore[call-overload]
 
     return start
+
+
+def _heed_interrupts() -> None:
+    """Tests that a shell runs in the background ignore interrupts, and so would whatever they start."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 PROGRAM = """\

@@ -111,7 +111,8 @@ def test_pieces_drawn_on_several_threads_are_the_whole() -> None:
 
 def test_an_interrupt_ends_a_long_draw() -> None:
     """The draw would take a quarter of a minute; a piece of it takes a quarter of a second."""
-    script = "from presk import draw; print('drawing', flush=True); draw.normal(bytes(32), 0, [2**28])"
+    heeded = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    script = heeded + "from presk import draw; print('drawing', flush=True); draw.normal(bytes(32), 0, [2**28])"
     process = subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
