@@ -225,6 +225,28 @@ def test_the_callers_floating_point_mode_changes_no_bit(threads: int) -> None:
     assert_same(found, wanted)
 
 
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="sets MXCSR, which is x86-64's")
+@pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.parametrize("mode", [FLUSH_AND_ROUND_UP, 0x9FC0 | 0x2000, 0x1F80 | 0x6000])
+def test_the_mode_an_entry_is_compiled_in_changes_no_bit(kind: str, mode: int) -> None:
+    """Constants are rounded, printed, read and folded; arguments that aren't arrays of floats are converted."""
+    numbers = (*CONSTANTS, *(f"{each:.17g}" for each in np.random.default_rng(2).normal(size=40) * 1e-7))
+    body = "".join(f"  let y = y * 0.5 + {each}\n  let z{at} = y\n" for at, each in enumerate(numbers))
+    names = ", ".join(f"z{at}" for at in range(len(numbers)))
+    types = ", ".join("real[n]" for _ in numbers)
+    program = core(f"fn f(y: real[n]) -> ({types}) {{\n{body}  ({names})\n}}", "f", n=5)
+    given = [0.1, 1e-40, 1e-310, 1 / 3, -0.7]
+    wanted = kernel(program, kind)(given)
+    with _mode(mode):
+        run = native(program, kind)
+        found, bound = run(given), run.bind(y=given)()
+    assert_same(found, wanted)
+    assert_same(bound, wanted)
+
+
+CONSTANTS = ("1 / 3", "2 / 7", "1e-40", "1e-310", "5e-324", "sqrt(2)", "0.1", "1.4e-45", "9.2338101594628058e+22")
+
+
 class _mode:
     """Sets MXCSR for a while, by seven bytes of machine code."""
 

@@ -25,6 +25,8 @@ def stubbed(body: list[ast.stmt]) -> dict[str, object]:
     members: dict[str, object] = {}
     for node in body:
         if isinstance(node, ast.FunctionDef):
+            if node.name in ("__enter__", "__exit__"):
+                continue
             is_property = any(isinstance(each, ast.Name) and each.id == "property" for each in node.decorator_list)
             members[node.name] = None if is_property else parameters(node)
         elif isinstance(node, ast.ClassDef):

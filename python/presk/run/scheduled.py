@@ -73,13 +73,15 @@ class ScheduledBackend(Backend):
             raise fail("E9007", f"{count} threads were asked for", hint=f"a number from 1 to {MOST_THREADS}")
         if self.is_native and plan is not None:
             require_workers(plan, count)
-        said = choices(realization, plan or Plan(), entry.program, machine.planned_for(count))
         chosen: dict[str, list[Chosen]] = {}
-        schedule = record(entry.program, said, donate, chosen)
-        require_memory(entry.name, schedule.arena)
-        text = print_schedule(schedule)
-        source = Source("<schedule>", text)
-        runner = diagnosed(source, lambda: self.compile(text))
+        # Constants are rounded here, printed and read again.
+        with _native.StandardMode():
+            said = choices(realization, plan or Plan(), entry.program, machine.planned_for(count))
+            schedule = record(entry.program, said, donate, chosen)
+            require_memory(entry.name, schedule.arena)
+            text = print_schedule(schedule)
+            source = Source("<schedule>", text)
+            runner = diagnosed(source, lambda: self.compile(text))
         return ScheduledExecutable(self.name, entry, schedule, runner, count, _plans(entry, schedule), chosen)
 
     def compile(self, text: str) -> _native.Schedule:
@@ -150,7 +152,8 @@ class ScheduledExecutable(Executable):
             count = _count(each)
             if name in leading:
                 given: list[Array] = []
-                each.collect(leading[name], given)
+                with _native.StandardMode():
+                    each.collect(leading[name], given)
                 taken[name] = tuple(self._held(number + at, array) for at, array in enumerate(given))
             number += count
         return replace(self, bound=taken)
@@ -191,12 +194,13 @@ class ScheduledExecutable(Executable):
     ) -> Result:
         given = iter(args)
         inputs: list[Array] = []
-        for name, each in self.plans:
-            held = self.bound.get(name)
-            if held is None:
-                each.collect(next(given), inputs)
-            else:
-                inputs.extend(held)
+        with _native.StandardMode():
+            for name, each in self.plans:
+                held = self.bound.get(name)
+                if held is None:
+                    each.collect(next(given), inputs)
+                else:
+                    inputs.extend(held)
         try:
             return self._run(run, inputs, seed, step, row_offset)
         except _native.ScheduleError as error:

@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use presk_kernel::Kernel;
 use presk_rt::code::{self, Job, KernelCode};
+use presk_rt::float_mode::FloatMode;
 use rayon::prelude::*;
 
 use crate::error::Error;
@@ -47,10 +48,13 @@ struct Key {
     target: String,
 }
 
+/// Where the code of one key is, locked while it is made: who wants it meanwhile waits for it.
+type Place = Arc<Mutex<Weak<Code>>>;
+
 /// What one process remembers.
 struct Process {
     id: u32,
-    codes: Mutex<HashMap<Key, Weak<Code>>>,
+    codes: Mutex<HashMap<Key, Place>>,
     threads: OnceLock<Option<rayon::ThreadPool>>,
     /// That of a process forked from this one.
     next: OnceLock<Box<Process>>,
@@ -74,14 +78,17 @@ fn here() -> &'static Process {
 }
 
 impl Process {
-    fn remembered(&self, key: &Key) -> Option<Arc<Code>> {
-        self.codes.lock().unwrap_or_else(PoisonError::into_inner).get(key)?.upgrade()
-    }
-
-    fn remember(&self, key: Key, code: &Arc<Code>) {
+    /// The place of a key; a new one where there is none. Places that nobody looks at and whose code is gone are dropped.
+    fn place(&self, key: &Key) -> Place {
         let mut codes = self.codes.lock().unwrap_or_else(PoisonError::into_inner);
-        codes.retain(|_, code| code.strong_count() > 0);
-        codes.insert(key, Arc::downgrade(code));
+        if let Some(place) = codes.get(key) {
+            return Arc::clone(place);
+        }
+        codes.retain(|_, place| {
+            let is_free = place.try_lock().is_ok_and(|code| code.strong_count() == 0);
+            !is_free || Arc::strong_count(place) > 1
+        });
+        Arc::clone(codes.entry(key.clone()).or_default())
     }
 
     /// The threads that compile; none where the system refuses some.
@@ -91,6 +98,8 @@ impl Process {
             rayon::ThreadPoolBuilder::new()
                 .num_threads(threads)
                 .thread_name(|number| format!("presk-compile-{number}"))
+                // A thread begins in its maker's mode, and constants are computed when code is made.
+                .start_handler(|_| std::mem::forget(FloatMode::standard()))
                 .build()
                 .ok()
         };
@@ -105,11 +114,14 @@ impl Process {
 pub fn compile(kernel: &Kernel, options: Options, target: &Target) -> Result<Arc<Code>, Error> {
     let key = Key { text: kernel.to_string(), options, target: target.name().to_owned() };
     let process = here();
-    if let Some(code) = process.remembered(&key) {
+    let place = process.place(&key);
+    let mut found = place.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(code) = found.upgrade() {
         return Ok(code);
     }
+    let _mode = FloatMode::standard();
     let code = Arc::new(Code::new(kernel, options, target)?);
-    process.remember(key, &code);
+    *found = Arc::downgrade(&code);
     Ok(code)
 }
 

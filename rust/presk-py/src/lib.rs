@@ -12,6 +12,7 @@ mod buffers;
 mod draw;
 mod elementary;
 mod kernel;
+mod mode;
 mod native;
 mod schedule;
 
@@ -24,6 +25,8 @@ mod _native {
 
     #[pymodule_export]
     use super::kernel::{KernelError, KernelProgram, expand_kernels, kernel_lanes, parallel_depths, verify_kernels};
+    #[pymodule_export]
+    use super::mode::StandardMode;
     #[pymodule_export]
     use super::native::{kernel_clif, kernel_machine_code, schedule_kernels};
     #[pymodule_export]

@@ -5,6 +5,7 @@ use presk_cranelift::{Native, Target};
 use presk_rt::code::Compiler;
 use presk_rt::error::Error;
 use presk_rt::execute::{Executable, Profile, Settings};
+use presk_rt::float_mode::FloatMode;
 use presk_rt::interpret::Interpreter;
 use presk_rt::schedule::read;
 use pyo3::create_exception;
@@ -49,7 +50,10 @@ impl Schedule {
     #[pyo3(signature = (text, backend, *, watch=false, target="host", lanes=true))]
     fn new(py: Python<'_>, text: &str, backend: &str, watch: bool, target: &str, lanes: bool) -> PyResult<Self> {
         let compiler = compiler(backend, watch, target, lanes)?;
-        let made = py.detach(move || Executable::new(&read(text)?, &*compiler, watch));
+        let made = py.detach(move || {
+            let _mode = FloatMode::standard();
+            Executable::new(&read(text)?, &*compiler, watch)
+        });
         Ok(Self { executable: made.map_err(raise)?, numpy: Numpy::new(py)? })
     }
 

@@ -98,6 +98,8 @@ impl Executable {
     /// # Errors
     /// What the verifier or the compiler finds.
     pub fn new(schedule: &Schedule, compiler: &dyn Compiler, poison: bool) -> Result<Self, Error> {
+        // Constants may be computed when code is made.
+        let _mode = FloatMode::standard();
         verify(schedule)?;
         let linked = link::link(schedule);
         let codes = compiler.compile(&linked.jobs)?;

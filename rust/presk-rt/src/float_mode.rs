@@ -83,14 +83,23 @@ fn write(register: Register) {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use std::hint::black_box;
 
     /// Flush to zero and denormals are zero (x86-64); flush to zero (AArch64).
-    const FLUSHING: Register = if cfg!(target_arch = "x86_64") { 0x9fc0 } else { 1 << 24 };
+    pub(crate) const FLUSHING: Register = if cfg!(target_arch = "x86_64") { 0x9fc0 } else { 1 << 24 };
     /// Rounding toward +∞.
-    const UPWARD: Register = if cfg!(target_arch = "x86_64") { 0x5f80 } else { 1 << 22 };
+    pub(crate) const UPWARD: Register = if cfg!(target_arch = "x86_64") { 0x5f80 } else { 1 << 22 };
+
+    /// What a call gives in another mode.
+    pub(crate) fn within<T>(mode: Register, call: impl FnOnce() -> T) -> T {
+        let found = read();
+        write(mode);
+        let made = call();
+        write(found);
+        made
+    }
 
     #[test]
     fn the_standard_mode_holds_within_and_the_callers_after() {

@@ -432,14 +432,21 @@ mod tests {
     }
 
     #[test]
-    fn workers_round_to_nearest_whatever_the_callers_mode() {
-        let mut lease = leased(2);
-        let third = |_| {
-            let (one, three) = (std::hint::black_box(1.0f64), std::hint::black_box(3.0f64));
-            assert!(std::hint::black_box(f64::MIN_POSITIVE) / 2.0 > 0.0);
-            assert_eq!((one / three).to_bits(), 0x3fd5_5555_5555_5555);
-            Ok(())
-        };
-        lease.run(2, &third).unwrap();
+    fn workers_are_in_the_standard_mode_whatever_that_of_who_starts_them() {
+        use crate::float_mode::tests::{FLUSHING, UPWARD, within};
+        for (threads, mode) in [(10, FLUSHING), (11, UPWARD)] {
+            let mut lease = within(mode, || leased(threads));
+            let checks = |piece| {
+                // Piece 0 runs on the caller, whose mode is the call's business.
+                if piece > 0 {
+                    let (one, three) = (std::hint::black_box(1.0f64), std::hint::black_box(3.0f64));
+                    assert!(std::hint::black_box(f64::MIN_POSITIVE) / std::hint::black_box(2.0) > 0.0);
+                    assert_eq!((one / three).to_bits(), 0x3fd5_5555_5555_5555);
+                    assert_eq!(one + std::hint::black_box(1e-30), one);
+                }
+                Ok(())
+            };
+            lease.run(3, &checks).unwrap();
+        }
     }
 }
