@@ -8,8 +8,8 @@ reference. For each of the others the parameters behind the last step are held a
 median of |x - x̂| / (|x| + a), where a is 2⁻⁵⁰ for f64 and 2⁻²⁰ for f32, and the worst of |x - x̂| over the largest
 element of its tensor. Elements that stay at 0, because their derivative is 0, are counted and left out.
 
-The line `f32 inputs` is exact arithmetic that began with parameters, data and rates rounded to f32: what is lost before
-the first operation. No arithmetic in f32 can be expected to come closer.
+The line `f32 inputs` is exact arithmetic that began with parameters, data, rates and the optimizer's numbers rounded to
+f32: what is lost before the first operation. No arithmetic in f32 can be expected to come closer.
 
 PyTorch runs the same objective, stated by `presk.choose.libraries`, with its own derivative and its own AdamW. Where it
 isn't installed its lines say so. The plot needs matplotlib.
@@ -20,6 +20,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from presk.realization.model import Realization, read_plan
 from presk.run import registry, trees
 from presk.shapes.constants import Rational
 from presk.train.batch_types import settle
+from presk.train.overrides import override
 from presk.train.prepare import How, Training, prepare
 from presk.train.step import bind_objective
 
@@ -63,13 +65,25 @@ class Line:
     to_top: float
 
 
-def ready(block: str, backend: str, realization: str, steps: int, bits: int, seed: int | None) -> Training:
-    """A block ready to run."""
+ADAMW = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
+"""What the optimizer's numbers are where a block doesn't say."""
+
+
+def ready(
+    block: str, backend: str, realization: str, steps: int, bits: int, seed: int | None, *, round_inputs: bool = False
+) -> Training:
+    """A block ready to run; `round_inputs`: the optimizer's numbers are those that f32 makes of them."""
     example = PROGRAMS[block][0]
     checked = presk.load(ROOT / "examples" / example / f"{example}.psk").checked
     made = registry.make(backend, bits=bits)
     how = How(made, Realization(realization), realization, read_plan("auto"), steps=steps, seed=seed)
-    return prepare(checked, checked.trains[block], how)
+    found = checked.trains[block]
+    if round_inputs:
+        numbers = ADAMW | {name: float(each.value) for name, each in found.optimizer.numbers.items()}
+        exactly = {name: format(Decimal(float(np.float32(each))), "f") for name, each in numbers.items()}
+        recipe = f"adamw({', '.join(f'{name} = {each}' for name, each in exactly.items())})"
+        found = override(checked, found, {"optimizer": recipe})
+    return prepare(checked, found, how)
 
 
 def rounded(tree: Any) -> Any:
@@ -130,13 +144,10 @@ def _torch_steps(training: Training, library: Any, objective: Callable[..., Any]
     parameters = trees.map_leaves(training.begin()[0], lambda leaf: enter(leaf).requires_grad_())
     leaves = [leaf for _, leaf in trees.leaves(parameters)]
     block = training.task.block
-    numbers = {name: float(each.value) for name, each in block.optimizer.numbers.items() if isinstance(each, Rational)}
-    optimizer = torch.optim.AdamW(
-        leaves,
-        betas=(numbers.get("beta1", 0.9), numbers.get("beta2", 0.999)),
-        eps=numbers.get("eps", 1e-8),
-        weight_decay=numbers.get("weight_decay", 0.01),
-    )
+    given = block.optimizer.numbers
+    numbers = ADAMW | {name: float(each.value) for name, each in given.items() if isinstance(each, Rational)}
+    betas = (numbers["beta1"], numbers["beta2"])
+    optimizer = torch.optim.AdamW(leaves, betas=betas, eps=numbers["eps"], weight_decay=numbers["weight_decay"])
     for number, rows in enumerate(islice(training.batches.from_step(1), training.last), 1):
         for group in optimizer.param_groups:
             group["lr"] = training.rate(number)
@@ -192,7 +203,8 @@ def compare(block: str, steps: int, bits: int, seed: int | None) -> list[Line | 
             (f"torch {dtype}", torch_walk(begun, dtype)),
         ]
         if dtype == "f32":
-            runs.append(("f32 inputs", walk(begun, exact, round_inputs=True)))
+            rounded_numbers = ready(block, "interp", "f64", steps, bits, seed, round_inputs=True)
+            runs.append(("f32 inputs", walk(rounded_numbers, exact, round_inputs=True)))
         for name, walked in runs:
             each = line(name, references, walked, ABSOLUTE[dtype])
             found.append(each)

@@ -89,7 +89,10 @@ class Branch:
             return all(inner.passes(each, into) for each, (_, inner) in zip(value, self.fields, strict=True))
         if not _is_dict_of(value, self.names):
             return False
-        return all(inner.passes(value[name], into) for name, inner in self.fields)
+        for name, inner in self.fields:  # noqa: SIM110 - in the time of a call, which a generator would double
+            if not inner.passes(value[name], into):
+                return False
+        return True
 
     def collect(self, value: Any, into: list[Array]) -> None:
         """Appends the arrays of all leaves. Raises PreskError for a tree with other fields, and as the leaves do."""
@@ -133,12 +136,32 @@ def _taken(element: Element) -> frozenset[type[np.generic]]:
     return _FLOATS if element.scales is None else _NOTHING
 
 
-def grown(of: Type, leaves: Iterator[Array]) -> Any:
-    """The tree of a result of the bound type `of`: records are dicts, tuples tuples."""
+@dataclass(frozen=True, slots=True)
+class Bough:
+    """A tree of a result, or a part of one: what its fields are called, or None of a tuple, and each of them.
+
+    A field is None where it is a leaf.
+    """
+
+    names: tuple[str, ...] | None
+    fields: tuple[Bough | None, ...]
+
+
+def bough(of: Type) -> Bough | None:
+    """How a result of the bound type `of` grows from its leaves; None where it is a leaf itself."""
     if isinstance(of, Tensor):
+        return None
+    fields = fields_of(of) or ()
+    names = None if _is_tuple(of) else tuple(name for name, _ in fields)
+    return Bough(names, tuple(bough(inner) for _, inner in fields))
+
+
+def grown(of: Bough | None, leaves: Iterator[Array]) -> Any:
+    """The tree of a result: records are dicts, tuples tuples."""
+    if of is None:
         return next(leaves)
-    made = {field: grown(inner, leaves) for field, inner in fields_of(of) or ()}
-    return tuple(made.values()) if _is_tuple(of) else made
+    values = [next(leaves) if each is None else grown(each, leaves) for each in of.fields]
+    return tuple(values) if of.names is None else dict(zip(of.names, values, strict=True))
 
 
 def _is_tuple(of: Type) -> bool:

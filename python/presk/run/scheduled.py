@@ -19,7 +19,7 @@ from presk.kernel.lowered import Chosen
 from presk.realization.model import Plan, Realization
 from presk.realization.resolve import require_workers
 from presk.run import arguments, machine
-from presk.run.arguments import Array, grown
+from presk.run.arguments import Array, Bough, bough, grown
 from presk.run.backend import Backend, Entry, Executable, Value
 from presk.run.record.choices import choices
 from presk.run.record.recorder import record
@@ -82,7 +82,8 @@ class ScheduledBackend(Backend):
             text = print_schedule(schedule)
             source = Source("<schedule>", text)
             runner = diagnosed(source, lambda: self.compile(text))
-        return ScheduledExecutable(self.name, entry, schedule, runner, count, _plans(entry, schedule), chosen)
+        plans, tree = _plans(entry, schedule), bough(entry.program.entry.result)
+        return ScheduledExecutable(self.name, entry, schedule, runner, count, plans, tree, chosen)
 
     def compile(self, text: str) -> _native.Schedule:
         """A schedule's text with its kernels compiled. Raises the extension's ScheduleError."""
@@ -131,6 +132,7 @@ class ScheduledExecutable(Executable):
     runner: _native.Schedule
     threads: int
     plans: tuple[tuple[str, arguments.Plan], ...]
+    tree: Bough | None
     chosen: Mapping[str, Sequence[Chosen]]
     bound: dict[str, tuple[Array, ...]] = field(default_factory=dict[str, tuple[Array, ...]])
 
@@ -163,7 +165,7 @@ class ScheduledExecutable(Executable):
         if known is not None:
             return known
         outputs = self._call(self.runner.run, args, seed, step, row_offset)
-        return grown(self.result, iter(outputs))
+        return grown(self.tree, iter(outputs))
 
     def immediate(self, args: Sequence[Value], seed: int, step: int, row_offset: int) -> Value | None:
         inputs: list[Array] = []
@@ -180,14 +182,14 @@ class ScheduledExecutable(Executable):
             if error.args[0] == INDEX_CODE:
                 return None
             raise diagnostic(None, *error.args) from None
-        return grown(self.result, iter(outputs))
+        return grown(self.tree, iter(outputs))
 
     def profile(
         self, *args: Value, seed: int = 0, step: int = 0, row_offset: int = 0
     ) -> tuple[Value, list[tuple[str, int, int]]]:
         """A call, and for each step of the schedule (loops left out) its name, its runs and their nanoseconds."""
         outputs, timings = self._call(self.runner.profile, args, seed, step, row_offset)
-        return grown(self.result, iter(outputs)), timings
+        return grown(self.tree, iter(outputs)), timings
 
     def _call(
         self, run: Callable[..., Result], args: tuple[Value, ...], seed: int, step: int, row_offset: int
