@@ -1,12 +1,13 @@
 """A whole step of training beside PyTorch and JAX in one run: objective, gradient, clipping and AdamW, in place.
 
-    python benchmarks/training.py [--quick] [--threads N] [--only NAME] [--memory]
+    python benchmarks/training.py [--quick] [--threads N] [--only NAME] [--rounds N] [--processor] [--memory]
 
 The model is the GPT of examples/minigpt, trained as its block says (docs/training.md): gradient clipped to norm 1,
 AdamW of 0.9, 0.95, 1e-8 and decay 0.1. The peers are written as people write them: PyTorch with `torch.optim.AdamW`,
 fused, and `clip_grad_norm_`; JAX jitted, parameters and moments donated. All begin with the same parameters and take
 the same batch, and are checked to have the same losses. Calls take turns, so that what else the machine does falls on
-all alike; printed are the best and the median, and presk's best over the best peer's.
+all alike; printed are the best and the median, and presk's best over the best peer's. `--processor` takes the time of
+the processor in place of the clock's, which on one thread says more where the machine is busy.
 
 Beside the step stand its parts for the tiny model: the gradient alone, and the optimizer's step alone. `--memory`
 measures instead, each library in a process of its own, by how much the process grows while it steps, at its peak, once
@@ -16,6 +17,8 @@ it has compiled, beside parameters, moments and batch.
 from __future__ import annotations
 
 import argparse
+import ctypes
+import gc
 import os
 import statistics
 import subprocess
@@ -292,25 +295,25 @@ def jax_adamw_alone(params: Any, g: Any) -> Call:
     return call
 
 
-def compare(title: str, makers: dict[str, Callable[[], Call]], rounds: int) -> None:
+def compare(title: str, makers: dict[str, Callable[[], Call]], rounds: int, clock: Callable[[], float]) -> None:
     """Times calls in turns and prints a row for each."""
-    print(title)
+    print(title, flush=True)
     calls: dict[str, Call] = {}
     for name, make in makers.items():
         try:
             calls[name] = make()
         except ModuleNotFoundError:
             print(f"    {name} isn't installed")
-    losses = {name: [call() for _ in range(3)] for name, call in calls.items()}
+    losses = {name: [call() for _ in range(min(3, rounds))] for name, call in calls.items()}
     first = next(iter(losses.values()))
     for name, found in losses.items():
         assert np.allclose(found, first, rtol=1e-3, atol=1e-3), f"{name} computes something else: {found}, {first}"
     times: dict[str, list[float]] = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
-            begin = time.perf_counter()
+            begin = clock()
             call()
-            times[name].append(time.perf_counter() - begin)
+            times[name].append(clock() - begin)
     peers = [min(each) for name, each in times.items() if not name.startswith("presk")]
     for name, each in times.items():
         ratio = f"  {min(each) / min(peers):.2f} × the best peer's" if peers and name.startswith("presk") else ""
@@ -318,11 +321,16 @@ def compare(title: str, makers: dict[str, Callable[[], Call]], rounds: int) -> N
 
 
 def growth(name: str, model: Model, threads: int) -> None:
-    """Prints by how many bytes this process grows at its peak while it steps; run in a process of its own."""
+    """Prints by how many bytes this process grows at its peak while it steps; run in a process of its own.
+
+    Beside what lives on anyway: parameters, moments, batch, compiled code. presk has these before its first step, and
+    keeps a step's memory for the next; the peers make them on their first step, and give back what it took else.
+    """
     call = steps(model, threads, parameters_of(model))[name]()
-    call()  # what is compiled or loaded on the first step is no part of a step's memory
-    if name.startswith("presk"):
-        Path("/proc/self/clear_refs").write_text("5")
+    if not name.startswith("presk"):
+        call()
+    gc.collect()
+    ctypes.CDLL(None).malloc_trim(0)
     before = status("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # the peak begins anew
     for _ in range(3):
@@ -341,7 +349,9 @@ def memory(model: Model, threads: int) -> None:
     print(f"{model.name}, memory of a step beside what lives on")
     for name in LIBRARIES:
         command = [sys.executable, __file__, "--growth", name, "--only", model.name, "--threads", str(threads)]
-        found = subprocess.run(command, capture_output=True, text=True, check=False)
+        given_back = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+        environment = {**os.environ, **given_back}
+        found = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
         if found.returncode:
             print(f"    {name:14} {found.stderr.strip().splitlines()[-1]}")
             continue
@@ -358,6 +368,8 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--quick", action="store_true", help="the two small models, fewer steps")
     out.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
     out.add_argument("--only", choices=[each.name for each in MODELS])
+    out.add_argument("--rounds", type=int, help="timed steps of each, in place of as many as suit the model")
+    out.add_argument("--processor", action="store_true", help="processor time in place of the clock's")
     out.add_argument("--memory", action="store_true", help="memory in place of times")
     out.add_argument("--growth", choices=LIBRARIES, help=argparse.SUPPRESS)
     return out
@@ -380,11 +392,12 @@ def main() -> None:
             memory(model, threads)
             continue
         params = parameters_of(model)
-        rounds = max(3, model.rounds // 4) if chosen.quick else model.rounds
-        compare(f"{model.name}, step ({sizes} B={model.batch})", steps(model, threads, params), rounds)
+        rounds = chosen.rounds or (max(3, model.rounds // 4) if chosen.quick else model.rounds)
+        clock = time.process_time if chosen.processor else time.perf_counter
+        compare(f"{model.name}, step ({sizes} B={model.batch})", steps(model, threads, params), rounds, clock)
         if model.name == "tiny":
-            compare("tiny, loss and gradient", gradients(model, threads, params), rounds)
-            compare("tiny, adamw.step", optimizers(model, threads, params), rounds)
+            compare("tiny, loss and gradient", gradients(model, threads, params), rounds, clock)
+            compare("tiny, adamw.step", optimizers(model, threads, params), rounds, clock)
 
 
 if __name__ == "__main__":

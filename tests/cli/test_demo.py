@@ -77,6 +77,12 @@ def test_the_standard_library_is_a_text_of_the_wanted_length() -> None:
     assert read_corpus(None, 50_000)[0] == text
 
 
+def test_lines_that_would_fill_a_window_with_spaces_are_left_out(tmp_path: Path) -> None:
+    kept = "if a:\n" + " " * 16 + "b\n\n\nc\n"
+    (tmp_path / "a.py").write_text(kept.replace("b\n\n\n", "b\n" + " " * 17 + "x\n\n\n\n\n"))
+    assert standard_library(tmp_path, 100) == kept
+
+
 def test_modules_that_are_no_ascii_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "a.py").write_text("a = 'é'\n", "utf-8")
     (tmp_path / "b.py").write_text("b = 1\n")
