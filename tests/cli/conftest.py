@@ -47,16 +47,24 @@ def process(root: Path, tmp_path: Path) -> Callable[..., subprocess.Popen[str]]:
     def start(*arguments: object, **options: object) -> subprocess.Popen[str]:
         environment = {**os.environ, "PYTHONPATH": str(root / "python"), "COLUMNS": "100"}
         settings = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path} | options
-        settings |= {"preexec_fn": _heed_interrupts}
+        prepare = settings.pop("preexec_fn", None)
+
+        def begin() -> None:
+            heed_signals()
+            if callable(prepare):
+                prepare()
+
+        settings["preexec_fn"] = begin
         command = [sys.executable, "-m", "presk", *map(str, arguments)]
         return subprocess.Popen(command, env=environment, **settings)  # type: ignore[call-overload]
 
     return start
 
 
-def _heed_interrupts() -> None:
-    """Tests that a shell runs in the background ignore interrupts, and so would whatever they start."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+def heed_signals() -> None:
+    """Tests that run in a shell's background, or under `nohup`, ignore signals, and so would whatever they start."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
 
 
 PROGRAM = """\

@@ -21,7 +21,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from tests.cli.conftest import Answer, Run
+from tests.cli.conftest import Answer, Run, heed_signals
 
 from presk.cli.train_log import interval
 from presk.text.codes import all_codes
@@ -248,7 +248,8 @@ sys.exit(guard.run(sys.argv[1:]))
 def test_a_second_signal_ends_a_step_that_runs(root: Path, line: Path, number: int, code: int) -> None:
     command = [sys.executable, "-c", ENDLESS, "train", str(line), "--out", "r"]
     environment = {**os.environ, "PYTHONPATH": str(root / "python")}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+    streams = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, text=True, preexec_fn=heed_signals, **streams) as run:
         assert run.stdout is not None
         assert run.stdout.readline() == "in a step\n"
         run.send_signal(signal.SIGTERM)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -188,6 +188,19 @@ def test_other_settings_are_refused(tmp_path: Path) -> None:
     assert bits(fit(out=tmp_path / "r", resume=True)) == bits(fit())
 
 
+@pytest.fixture
+def heeded() -> Iterator[None]:
+    """Signals as a program finds them that neither a shell's background nor `nohup` has made ignore some."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = [
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+        for number in numbers
+    ]
+    yield
+    for number, handler in zip(numbers, before, strict=True):
+        signal.signal(number, handler)
+
+
 def signals(number: int, step: int, kind: type = Step) -> Callable[[object], None]:
     """A callback that sends this process a signal behind a step."""
 
@@ -199,6 +212,7 @@ def signals(number: int, step: int, kind: type = Step) -> Callable[[object], Non
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.usefixtures("heeded")
 def test_a_signal_finishes_the_step_and_saves(tmp_path: Path, number: int) -> None:
     whole = fit()
     before = signal.getsignal(number)
@@ -211,6 +225,7 @@ def test_a_signal_finishes_the_step_and_saves(tmp_path: Path, number: int) -> No
     assert bits(fit(out=tmp_path / "r", resume=True)) == bits(whole)
 
 
+@pytest.mark.usefixtures("heeded")
 def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
     for first, second in ((signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)):
 
@@ -331,6 +346,7 @@ def test_measurements_are_means_over_the_rows_kept_back(tmp_path: Path) -> None:
         assert parameter_hash(weights) == bits(run)
 
 
+@pytest.mark.usefixtures("heeded")
 def test_a_stop_leaves_a_measurement_to_whoever_goes_on(tmp_path: Path) -> None:
     keys = 'data = arrays("unread", split = 0.7)\n'
     whole = fit(keys, out=tmp_path / "whole")
