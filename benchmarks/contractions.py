@@ -3,7 +3,8 @@
     python benchmarks/contractions.py [--ceiling PATH] [--rounds N]
 
 On one thread: products of 1024³ beside NumPy and, with `--ceiling`, beside the best unfused row that a program like it
-prints (`PATH float` and `PATH double`); then shapes beside the rate of 1024³, and int8 weights beside f32. A candidate
+prints (`PATH float` and `PATH double`); then shapes beside the rate of 1024³, bf16 beside f32, and weights of one row
+that are integers with scales beside f32. A candidate
 is a point of the layout space that suits a shape, and the best of each is taken. All cases run in turn, round by
 round, so that a machine that is busy meanwhile slows all of them; the best time of a case counts, of what this thread
 worked. The program of `--ceiling` counts the time that passes: on a busy machine it tells less than C reaches.
@@ -22,6 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 import presk
@@ -43,12 +45,14 @@ MANY = [{"tile": [12, 64], "lanes": 8}, {"tile": [12, 64], "lanes": 16}, {"tile"
 ROW = [
     {"form": "row-wise"},
     {"tile": [1, 64], "lanes": 8, "kblock": 32},
-    {"tile": [1, 64], "lanes": 16, "kblock": 32},
-    {"tile": [1, 64], "lanes": 8, "kblock": 128},
+    {"tile": [1, 1024], "lanes": 8},
+    {"tile": [1, 1024], "lanes": 16},
 ]
+ROUNDED = [{"tile": [6, 64], "lanes": 8, "pack": "panel"}, {"tile": [12, 64], "lanes": 16, "pack": "panel"}]
 """Points by shape. Those of f64 have half the lanes."""
 
 INT8 = presk.Realization("f32", quant={"b": {"type": "int8", "axis": 1}})
+INT4 = presk.Realization("f32", quant={"b": {"type": "int4", "axis": 1}})
 
 
 @dataclass
@@ -74,17 +78,14 @@ class Case:
 
 def numbers(kind: str, *shape: int) -> np.ndarray[Any, Any]:
     """An operand."""
-    return np.random.default_rng(0).standard_normal(shape).astype("f8" if kind.startswith("f64") else "f4")
+    types = {"f64": "f8", "bf1": ml_dtypes.bfloat16}
+    return np.random.default_rng(0).standard_normal(shape).astype(types.get(kind[:3], "f4"))
 
 
 def case(realize: str | presk.Realization, entry: str, shapes: tuple[tuple[int, ...], ...], points: list[Any]) -> Case:
     """An entry on operands of these shapes, at each of some points, with operand 1 bound."""
     kind = realize if isinstance(realize, str) else "f32"
     left, right = (numbers(kind, *shape) for shape in shapes)
-    weights: Any = right
-    if isinstance(realize, presk.Realization):
-        scales = (np.abs(right).max(0) / 127).astype("f4")
-        weights = presk.Quantized(np.asarray(np.round(right / scales), "i1"), scales, 1)
     loaded = presk.loads(PROGRAM)[entry]
     dims = dict(zip("nik"[-len(shapes[0]) :], shapes[0], strict=True)) | {"j": shapes[1][-1]}
     calls: list[Callable[[], object]] = []
@@ -94,7 +95,7 @@ def case(realize: str | presk.Realization, entry: str, shapes: tuple[tuple[int, 
             at["lanes"] //= 2
         plan = presk.Plan("default", {f"{entry}/%2": at})
         made = presk.compile(loaded, realize=realize, backend="native", plan=plan, threads=1, dims=dims)
-        bound = made.bind(b=weights)
+        bound = made.bind(b=right)
         bound(left)
         calls.append(lambda bound=bound: bound(left))
     return Case(2.0 * np.prod(shapes[0], dtype=float) * shapes[1][-1], calls)
@@ -143,6 +144,7 @@ def main() -> None:
     cases |= {what: case("f32", entry, operands, points) for what, (entry, operands, points, _) in shapes.items()}
     row = ((1, 4096), (4096, 4096))
     cases |= {"row f32": case("f32", "product", row, ROW), "row int8": case(INT8, "product", row, ROW)}
+    cases |= {"row int4": case(INT4, "product", row, ROW), "bf16": case("bf16", "product", square, ROUNDED)}
     print(f"load {os.getloadavg()[0]:.1f}; ratios, and the GFLOP/s (or ms) they are taken to")
     tops = {kind: ceiling(given.ceiling, kind) for kind in ("f32", "f64")}
     for _ in range(given.rounds):
@@ -157,8 +159,10 @@ def main() -> None:
         print(f"{kind} 1024³, unfused, of NumPy: {cases[kind].rate / other:.2f}")
     for what, (*_, wanted) in shapes.items():
         tell(f"f32 {what}, of 1024³", cases[what].rate / cases["f32"].rate, cases["f32"].rate, wanted)
-    times = cases["row f32"].best, cases["row int8"].best
-    tell("[1, 4096] · [4096, 4096]: f32 time by int8 time", times[0] / times[1], times[0] * 1e3, 2.5)
+    print(f"bf16 1024³, of f32: {cases['bf16'].rate / cases['f32'].rate:.2f}")
+    for kind in ("int8", "int4"):
+        times = cases["row f32"].best, cases[f"row {kind}"].best
+        tell(f"[1, 4096] · [4096, 4096]: f32 time by {kind} time", times[0] / times[1], times[0] * 1e3, 2.5)
 
 
 if __name__ == "__main__":

@@ -27,11 +27,12 @@ from presk.text.spans import Source
 
 
 class Nest(NamedTuple):
-    """An entry of one nest: its Core, the columns of a tile (0: a softmax), and whether operand 1 is along J."""
+    """An entry of one nest: its Core, a tile's columns (0: a softmax), whether operand 1 is along J, axes summed."""
 
     core: str
     columns: int
     contiguous: bool
+    sums: int = 1
 
 
 NESTS = {
@@ -82,7 +83,9 @@ WIDE = {
         "dot_vjp_r[i: 24, o: 128](%0, %1)",
         128,
         True,
+        2,
     ),
+    "rows": Nest("(%0 : real[b: 3, i: 70], %1 : real[i: 70, o: 1100]) -> real[b: 3, o: 1100]: dot(%0, %1)", 1100, True),
 }
 """Nests wide and deep enough for wide tiles; the last leaves no rest of rows and columns, so that it can be divided."""
 
@@ -158,12 +161,12 @@ def test_some_points(name: str, kind: str) -> None:
 
 def wide(nest: Nest, kind: str, seed: str, count: int) -> list[Layout]:
     """So many points in wide tiles, chosen by a seed."""
-    known = list(wide_points(kind, nest.columns, contiguous=nest.contiguous))
+    known = list(wide_points(kind, nest.columns, contiguous=nest.contiguous, sums=nest.sums))
     return random.Random(seed).sample(known, min(count, len(known)))
 
 
 @pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("kind", ["f32", "f64"])
+@pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("name", WIDE)
 def test_some_wide_points(name: str, kind: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     force(isa, monkeypatch)
@@ -172,7 +175,7 @@ def test_some_wide_points(name: str, kind: str, isa: str, monkeypatch: pytest.Mo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("isa", ISAS)
-@pytest.mark.parametrize("kind", ["f32", "f64"])
+@pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("name", WIDE)
 def test_many_wide_points(name: str, kind: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     force(isa, monkeypatch)

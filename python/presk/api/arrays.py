@@ -58,6 +58,17 @@ def incoming(path: str, tree: object) -> Incoming:
     return Incoming(taken, bool(arrays), _giver(arrays[0]) if arrays else None)
 
 
+def copied(leaf: Any) -> Any:
+    """A leaf that a tree's owner can't change: of an array a copy, read-only, which nobody need copy again."""
+    if isinstance(leaf, Quantized):
+        return Quantized(copied(leaf.q), copied(leaf.scale), leaf.axis)
+    if not isinstance(leaf, np.ndarray):
+        return leaf
+    own: np.ndarray[Any, Any] = np.array(cast("np.ndarray[Any, Any]", leaf), copy=True, order="C")
+    own.flags.writeable = False
+    return own
+
+
 def _leaf(name: str, leaf: Any) -> Any:
     kind = cast(type[Any], type(leaf))
     if issubclass(kind, np.ma.MaskedArray):

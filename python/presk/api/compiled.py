@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 
 from presk.api import listings
 from presk.api.arguments import table, text
+from presk.api.arrays import copied
 from presk.api.listings import Memory
 from presk.api.program import Entry, find_entry
 from presk.api.signature import DataParameter, whole_number
@@ -94,16 +95,17 @@ class Compiled:
         return self._specializer.bind(self._specializer.match(values, sizes))
 
     def bind(self, /, *args: Any, **named: Any) -> Bound:
-        """The entry with its first parameters fixed: their trees are held against the types now, and converted once.
+        """The entry with its first parameters fixed: their trees are held against the types now, and copied.
 
-        Errors as for a call, as far as these arguments decide them; E6034 where they aren't the first.
+        What is done to them afterwards changes no result. They are converted and packed once for each way the entry is
+        specialized. Errors as for a call, as far as these arguments decide them; E6034 where they aren't the first.
         """
         values, sizes, _ = self._specializer.enter(self.parameters, args, named)
         first = [each.name for each in self._signature.data][: len(values)]
         if set(values) != set(first):
             expected = ", ".join(f"`{name}`" for name in first)
             raise fail("E6034", f"`{self.entry.name}` binds its first parameters, {expected}; others were given")
-        return Bound(self._specializer, self._specializer.match(values, sizes).values, sizes)
+        return Bound(self._specializer, trees.map_leaves(self._specializer.match(values, sizes).values, copied), sizes)
 
     def init(self, seed: int = 0) -> Any:
         """Initial parameters of the entry's module: a tree of f64 arrays, drawn from the module's initializers.
@@ -195,17 +197,17 @@ class Compiled:
 
         As for `kernels` and `memory`: E4001 before a first call where `dims` leave sizes open, E9012 on the reference.
         """
-        return listings.schedule_text(listings.schedule_of(self._latest(), "schedule"))
+        return listings.schedule_text(listings.schedule_of(self._latest().executable, "schedule"))
 
     @property
     def kernels(self) -> tuple[str, ...]:
         """The text of each kernel that runs, in the order of their first launches."""
-        return listings.kernel_texts(listings.schedule_of(self._latest(), "kernels"))
+        return listings.kernel_texts(listings.schedule_of(self._latest().executable, "kernels"))
 
     @property
     def memory(self) -> Memory:
         """Bytes of a call: known before it runs. Its `peak` is all of them."""
-        return listings.memory_of(listings.schedule_of(self._latest(), "arena"))
+        return listings.memory_of(listings.executable_of(self._latest().executable, "arena"))
 
     @property
     def plan(self) -> Plan:
@@ -256,6 +258,7 @@ class Bound:
         self._executables: OrderedDict[Specialization, Executable] = OrderedDict()
         self._by_shape: OrderedDict[Hashable, Executable] = OrderedDict()
         self._recent = Recent(specializer.plain_count(self._rest))
+        self._latest: Executable | None = None
 
     def __call__(self, /, *args: Any, seed: int = 0, step: int = 0, row_offset: int = 0, **named: Any) -> Any:
         """The entry's value on the remaining arguments; errors as for a call of the Compiled."""
@@ -268,16 +271,39 @@ class Bound:
         key = shapes_of(values, sizes)
         executable = self._by_shape.get(key)
         if executable is None:
+            specializer.require({**self._leading, **values})
             executable = _keep(self._by_shape, key, self._executable(values, sizes))
+        self._latest = executable
         self._recent.note(executable)
         others = specializer.complete(values, bound=len(self._leading))
         result = executable(*others, seed=seed, step=step, row_offset=row_offset)
         return result if give is None else trees.map_leaves(result, give)
 
+    @property
+    def schedule(self) -> str:
+        """What a call runs, as `Compiled.schedule` prints it: of the last call, or at `dims` before the first.
+
+        What only packs bound parameters was run when these were bound, and isn't in it. As for `kernels` and `memory`:
+        E4001 before a first call where `dims` leave sizes open, E9012 on the reference.
+        """
+        return listings.schedule_text(listings.schedule_of(self._ran(), "schedule"))
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """The text of each kernel that a call runs, in the order of their first launches."""
+        return listings.kernel_texts(listings.schedule_of(self._ran(), "kernels"))
+
+    @property
+    def memory(self) -> Memory:
+        """Bytes of a call, those that are held for the bound parameters included. Its `peak` is all of them."""
+        return listings.memory_of(listings.executable_of(self._ran(), "arena"))
+
+    def _ran(self) -> Executable:
+        return self._recent.first or self._latest or self._executable({}, {})
+
     def _executable(self, values: Mapping[str, Any], sizes: Mapping[str, int]) -> Executable:
         """What runs these values behind the bound ones, which it holds converted."""
         together = {**self._leading, **values}
-        self._specializer.require(together)
         made, _ = self._specializer.specialize(together, {**self._sizes, **sizes})
         known = self._executables.get(made)
         return known or _keep(self._executables, made, made.executable.bind(**self._leading))

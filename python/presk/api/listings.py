@@ -6,9 +6,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from math import prod
 
-from presk.api.specialize import Specialization
 from presk.kernel.nodes import Element
 from presk.kernel.printer import print_kernel
+from presk.run.backend import Executable
 from presk.run.record.arena import BITS
 from presk.run.record.schedule import Schedule
 from presk.run.record.text import print_schedule
@@ -21,31 +21,44 @@ class Memory:
     """Bytes of one call, known before it runs.
 
     `arguments` and `results` are the caller's and the call's own; `scratch` is the arena that holds all between them,
-    its places shared by what isn't alive at the same time. Masks, draws and a kernel's own scratch are in it.
+    its places shared by what isn't alive at the same time. Masks, draws and a kernel's own scratch are in it. Where
+    parameters are bound, `arguments` counts those that calls read as they were bound, and `packed` what was made of
+    them once: it is there for all calls.
     """
 
     arguments: int
     results: int
     scratch: int
+    packed: int = 0
 
     @property
     def peak(self) -> int:
         """All of it: what a call needs at most, the caller's arguments included."""
-        return self.arguments + self.results + self.scratch
+        return self.arguments + self.results + self.scratch + self.packed
 
 
-def schedule_of(made: Specialization, what: str) -> Schedule:
-    """What a specialization runs. E9012 on a backend that has no schedule."""
-    if not isinstance(made.executable, ScheduledExecutable):
+def executable_of(executable: Executable, what: str) -> ScheduledExecutable:
+    """What runs a schedule. E9012 on a backend that has none."""
+    if not isinstance(executable, ScheduledExecutable):
         raise fail("E9012", f"the exact reference has no {what}", hint='a machine backend has: backend="native"')
-    return made.executable.schedule
+    return executable
 
 
-def memory_of(schedule: Schedule) -> Memory:
-    """What a call of the schedule takes."""
-    inputs = _bytes((each.element, each.shape) for each in schedule.inputs)
+def schedule_of(executable: Executable, what: str) -> Schedule:
+    """What an executable runs. E9012 as for `executable_of`."""
+    return executable_of(executable, what).schedule
+
+
+def memory_of(executable: ScheduledExecutable) -> Memory:
+    """What a call takes."""
+    schedule = executable.schedule
+    first = len(schedule.inputs) - executable.packed
+    given, packed = (
+        _bytes((each.element, each.shape) for each in part)
+        for part in (schedule.inputs[:first], schedule.inputs[first:])
+    )
     outputs = _bytes((each.element, each.shape) for each in schedule.outputs if each.shares is None)
-    return Memory(inputs, outputs, schedule.arena)
+    return Memory(given, outputs, schedule.arena, packed)
 
 
 def schedule_text(schedule: Schedule) -> str:

@@ -10,9 +10,12 @@ from __future__ import annotations
 import operator
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import accumulate, pairwise
 from math import prod
 from typing import ClassVar, TypeVar
+
+import numpy as np
 
 from presk import _native
 from presk.kernel.lowered import Chosen
@@ -21,6 +24,7 @@ from presk.realization.resolve import require_workers
 from presk.run import arguments, machine
 from presk.run.arguments import Array, Bough, bough, grown
 from presk.run.backend import Backend, Entry, Executable, Value
+from presk.run.record.bound import Divided, divide
 from presk.run.record.choices import choices
 from presk.run.record.recorder import record
 from presk.run.record.schedule import Schedule
@@ -79,11 +83,9 @@ class ScheduledBackend(Backend):
             said = choices(realization, plan or Plan(), entry.program, machine.planned_for(count))
             schedule = record(entry.program, said, donate, chosen)
             require_memory(entry.name, schedule.arena)
-            text = print_schedule(schedule)
-            source = Source("<schedule>", text)
-            runner = diagnosed(source, lambda: self.compile(text))
+            made = _compiled(print_schedule(schedule), self.compile)
         plans, tree = _plans(entry, schedule), bough(entry.program.entry.result)
-        return ScheduledExecutable(self.name, entry, schedule, runner, count, plans, tree, chosen)
+        return ScheduledExecutable(self, entry, schedule, made, count, plans, tree, chosen)
 
     def compile(self, text: str) -> _native.Schedule:
         """A schedule's text with its kernels compiled. Raises the extension's ScheduleError."""
@@ -124,9 +126,12 @@ class ScheduledExecutable(Executable):
     Floats are read in place where they are C-contiguous, aligned, in the machine's byte order and of the input's type:
     changed by another thread during a call they give unspecified values, never a fault. Results are new arrays, except
     that a donated argument's array may come back as a result. `chosen` is what the plan `auto` chose, by site.
+
+    `plans` are the parameters that aren't bound, which are the schedule's first inputs; `held` are the arrays of the
+    others: what was bound and is read, then `packed` of them that were made of it at bind.
     """
 
-    backend: str
+    backend: ScheduledBackend
     entry: Entry
     schedule: Schedule
     runner: _native.Schedule
@@ -134,7 +139,8 @@ class ScheduledExecutable(Executable):
     plans: tuple[tuple[str, arguments.Plan], ...]
     tree: Bough | None
     chosen: Mapping[str, Sequence[Chosen]]
-    bound: dict[str, tuple[Array, ...]] = field(default_factory=dict[str, tuple[Array, ...]])
+    held: tuple[Array, ...] = ()
+    packed: int = 0
 
     @property
     def arena_bytes(self) -> int:
@@ -147,18 +153,50 @@ class ScheduledExecutable(Executable):
         return self.entry.program.entry.result
 
     def bind(self, /, **leading: Value) -> ScheduledExecutable:
-        """The executable with these parameters held: converted once, or copied, so that a caller can't change them."""
-        taken = dict(self.bound)
-        number = 0
-        for name, each in self.plans:
-            count = _count(each)
+        """The executable with these parameters held: copied, so that a caller can't change them, converted and packed.
+
+        An array that is read-only and owns its elements is taken as it is: only its owner could make it writable.
+        What the schedule does to them alone is done now, once (`record.bound`), and isn't in the new one's. E9004 where
+        the memory doesn't suffice.
+        """
+        given = _numbers(self.plans)
+        taken: dict[int, Array] = {}
+        for (name, each), numbers in zip(self.plans, given, strict=True):
             if name in leading:
-                given: list[Array] = []
+                arrays: list[Array] = []
                 with _native.StandardMode():
-                    each.collect(leading[name], given)
-                taken[name] = tuple(self._held(number + at, array) for at, array in enumerate(given))
-            number += count
-        return replace(self, bound=taken)
+                    each.collect(leading[name], arrays)
+                taken |= {at: self._kept(at, array) for at, array in zip(numbers, arrays, strict=True)}
+        free = sum(map(len, given))
+        taken |= {free + at: array for at, array in enumerate(self.held)}
+        divided = divide(self.schedule, sorted(taken))
+        packed = self._packed(divided, taken)
+        left = tuple(each for each in self.plans if each[0] not in leading)
+        # What was packed at an earlier bind is an input like others at this one, and counted by its place.
+        before = len(self.schedule.inputs) - self.packed
+        earlier = sum(at >= before for at in divided.kept)
+        # Constants are printed and read again.
+        with _native.StandardMode():
+            runner = _compiled(print_schedule(divided.rest), self.backend.compile)
+        return replace(
+            self,
+            schedule=divided.rest,
+            runner=runner,
+            plans=left,
+            held=(*(taken[at] for at in divided.kept), *packed),
+            packed=earlier + len(packed),
+        )
+
+    def _packed(self, divided: Divided, taken: Mapping[int, Array]) -> list[Array]:
+        """What the packing part of a schedule makes of arrays by their inputs' numbers."""
+        if divided.packing is None:
+            return []
+        require_memory(self.entry.name, divided.packing.arena)
+        with _native.StandardMode():
+            runner = _compiled(print_schedule(divided.packing), self.backend.compile)
+        inputs = [taken[at] for at in divided.taken]
+        made = diagnosed(None, lambda: runner.run(inputs, seed=0, step=0, row_offset=0, threads=self.threads))
+        return [_fixed(array) for array in made]
 
     def __call__(self, *args: Value, seed: int = 0, step: int = 0, row_offset: int = 0) -> Value:
         known = self.immediate(args, seed, step, row_offset)
@@ -170,12 +208,10 @@ class ScheduledExecutable(Executable):
     def immediate(self, args: Sequence[Value], seed: int, step: int, row_offset: int) -> Value | None:
         inputs: list[Array] = []
         given = iter(args)
-        for name, each in self.plans:
-            held = self.bound.get(name)
-            if held is not None:
-                inputs.extend(held)
-            elif not each.passes(next(given), inputs):
+        for _, each in self.plans:
+            if not each.passes(next(given), inputs):
                 return None
+        inputs.extend(self.held)
         try:
             outputs = self._run(self.runner.run, inputs, seed, step, row_offset)
         except _native.ScheduleError as error:
@@ -197,12 +233,9 @@ class ScheduledExecutable(Executable):
         given = iter(args)
         inputs: list[Array] = []
         with _native.StandardMode():
-            for name, each in self.plans:
-                held = self.bound.get(name)
-                if held is None:
-                    each.collect(next(given), inputs)
-                else:
-                    inputs.extend(held)
+            for _, each in self.plans:
+                each.collect(next(given), inputs)
+        inputs.extend(self.held)
         try:
             return self._run(run, inputs, seed, step, row_offset)
         except _native.ScheduleError as error:
@@ -217,9 +250,26 @@ class ScheduledExecutable(Executable):
             threads=self.threads,
         )
 
-    def _held(self, number: int, array: Array) -> Array:
+    def _kept(self, number: int, array: Array) -> Array:
         taken = diagnosed(None, lambda: self.runner.take(number, array))
-        return taken.copy() if taken is array else taken
+        is_fixed = taken is array and array.flags.owndata and not array.flags.writeable
+        return taken if is_fixed else _fixed(taken.copy() if np.may_share_memory(taken, array) else taken)
+
+
+def _fixed(array: Array) -> Array:
+    """The array, read-only: were it donated, a call would copy it first."""
+    array.flags.writeable = False
+    return array
+
+
+def _compiled(text: str, compile: Callable[[str], _native.Schedule]) -> _native.Schedule:
+    return diagnosed(Source("<schedule>", text), lambda: compile(text))
+
+
+def _numbers(plans: Sequence[tuple[str, arguments.Plan]]) -> list[range]:
+    """The inputs of each parameter, which follow one another from the first on."""
+    ends = list(accumulate((_count(each) for _, each in plans), initial=0))
+    return [range(first, end) for first, end in pairwise(ends)]
 
 
 def _count(plan: arguments.Plan) -> int:

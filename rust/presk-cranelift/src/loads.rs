@@ -250,7 +250,7 @@ impl<'k> Generator<'_, 'k> {
 }
 
 /// The first byte of an int4 element's row, and its column in the row.
-fn rows<'k>(access: &'k Access, buffer: &BufferType) -> (Linear<'k>, Linear<'k>) {
+pub(crate) fn rows<'k>(access: &'k Access, buffer: &BufferType) -> (Linear<'k>, Linear<'k>) {
     let rank = buffer.axes.len();
     let axes = buffer.element.scale_axes().expect("a quantised buffer");
     let first = if axes.end as usize == rank { axes.first as usize } else { rank.saturating_sub(1) };

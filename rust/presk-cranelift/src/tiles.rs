@@ -11,7 +11,7 @@ use presk_rt::tile::{Form, Kind};
 
 use crate::addresses::Linear;
 use crate::generator::{Counter, Generator, Position};
-use crate::loads::scale_index;
+use crate::loads::{rows, scale_index};
 use crate::types;
 
 /// A tile's form, in its slot.
@@ -57,7 +57,12 @@ impl<'k> Generator<'_, 'k> {
             strides: Vec::new(),
         }));
         let form = self.builder.ins().stack_addr(clif::I64, slot, 0);
-        let [sum, left, right] = tile.accesses().map(|access| self.place(access));
+        let [sum, left, right] = tile.accesses().map(|access| {
+            let linear = bytes(access, self.kernel.buffer(access.buffer), tile.runs[1].variable);
+            let base = self.memory(access).base;
+            let (address, offset) = self.address(base, &linear);
+            self.builder.ins().iadd_imm_s(address, i64::from(offset))
+        });
         let scales = self.first_scale(&tile.right);
         self.nest.truncate(depth);
         self.call_tile([form, sum, left, right, scales]);
@@ -74,15 +79,14 @@ impl<'k> Generator<'_, 'k> {
     fn form(&self, tile: &'k Tile, extents: &[(u32, u64)]) -> Form {
         let [rows, columns, depth] = tile.runs.map(|run| run.variable);
         let buffer = |access: &Access| self.kernel.buffer(access.buffer);
-        let bytes =
-            |access: &'k Access| Linear::element(access, buffer(access)).times(types::step(buffer(access).element));
-        let (sum, left, right) = (bytes(&tile.sum), bytes(&tile.left), bytes(&tile.right));
+        let [sum, left, right] = tile.accesses().map(|access| bytes(access, buffer(access), columns));
         let scales = match buffer(&tile.right).element {
-            Element::Int8(_) => scale_index(&tile.right, buffer(&tile.right)).times(4),
+            Element::Int8(_) | Element::Int4(_) => scale_index(&tile.right, buffer(&tile.right)).times(4),
             _ => Linear::default(),
         };
         // The verifier has bounded rows, columns and lanes far below a byte.
         let small = |value: u64| u8::try_from(value).unwrap_or(u8::MAX);
+        let medium = |value: u64| u16::try_from(value).unwrap_or(u16::MAX);
         let [m, n, k] = tile.runs.map(|run| run.extent);
         Form {
             sum_row: sum.coefficient(rows),
@@ -92,14 +96,15 @@ impl<'k> Generator<'_, 'k> {
             scale_step: scales.coefficient(depth),
             scale_column: scales.coefficient(columns),
             depth: k,
+            columns: medium(n),
+            readable: medium(readable(tile, buffer(&tile.right), extents)),
             rows: small(m),
-            columns: small(n),
-            readable: small(readable(tile, buffer(&tile.right), extents)),
             lanes: small(tile.lanes),
             left: self.kind(buffer(&tile.left).element),
             right: self.kind(buffer(&tile.right).element),
             continues: tile.continues,
             fused: tile.fused,
+            rounds: !types::is_exact(buffer(&tile.sum).element, self.kernel.arithmetic),
         }
     }
 
@@ -107,10 +112,26 @@ impl<'k> Generator<'_, 'k> {
         match element {
             Element::Bf16 => Kind::Bf16,
             Element::Int8(_) => Kind::Int8,
+            Element::Int4(_) => Kind::Int4,
             element if types::is_exact(element, self.kernel.arithmetic) => Kind::Own,
             _ => Kind::F32,
         }
     }
+}
+
+/// The first byte of an access's columns, whose counter stands at 0. Of int4 they begin at a byte, the verifier has proven.
+fn bytes<'k>(access: &'k Access, buffer: &BufferType, columns: u32) -> Linear<'k> {
+    if !matches!(buffer.element, Element::Int4(_)) {
+        return Linear::element(access, buffer).times(types::step(buffer.element));
+    }
+    let (mut bytes, mut column) = rows(access, buffer);
+    column.counters.remove(&columns);
+    bytes.constant = bytes.constant.wrapping_add(column.constant / 2);
+    for (counter, coefficient) in column.counters {
+        let sum = bytes.counters.entry(counter).or_default();
+        *sum = sum.wrapping_add(coefficient / 2);
+    }
+    bytes
 }
 
 /// Columns of the right factor that lie in its rows from the tile's first on, wherever the tile is: at least its own.

@@ -17,12 +17,15 @@ struct Case<'c> {
     blocks: u64,
     lanes: u64,
     fused: bool,
+    /// The left factor's, the right one's, the arithmetic's.
     elements: (&'c str, &'c str, &'c str),
+    /// Whether the sums are rounded to bf16, of one block then.
+    rounds: bool,
 }
 
 impl Case<'_> {
     fn kernel(&self) -> Kernel {
-        let Self { rows, columns, terms, width, blocks, lanes, fused, elements: (left, right, real) } = *self;
+        let Self { rows, columns, terms, width, blocks, lanes, fused, elements: (left, right, real), rounds } = *self;
         let depth = terms * blocks;
         // Rows of the result are further apart than the tile is wide, and the tile begins within them.
         let (height, breadth) = (2 * rows, columns + 3);
@@ -32,11 +35,13 @@ impl Case<'_> {
         let factors = format!("{}%0[{row}, {term}]{}%1[{term}, i3])", product[0], product[1]);
         let head = format!("tile<{lanes}> i2 in 0..{rows}, i3 in 0..{columns}, i4 in 0..{terms}");
         let sum = format!("%2[{row}, (i3 + 2)]");
+        let stored = if rounds { "bf16" } else { real };
+        let goes_on = if rounds { String::new() } else { format!("if i1 {{ {head} {{ {sum} += {factors} }} }}\n") };
         let text = format!(
-            "kernel dot (%0 : {left}[{height}, {depth}], %1 : {right}[{depth}, {width}]) -> %2 : {real}[{height}, {breadth}] {{\n\
+            "kernel dot in {real} (%0 : {left}[{height}, {depth}], %1 : {right}[{depth}, {width}]) -> %2 : {stored}[{height}, {breadth}] {{\n\
              for i0 in 0..2 {{ for i1 in 0..{blocks} {{\n\
              if (i1 == 0) {{ {head} {{ {sum} = {factors} }} }}\n\
-             if i1 {{ {head} {{ {sum} += {factors} }} }}\n}} }} }}\n"
+             {goes_on}}} }} }}\n"
         );
         let kernel = presk_kernel::parse(&text).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
         presk_kernel::verify(&kernel).unwrap_or_else(|error| panic!("{error:?}\n{text}"));
@@ -45,7 +50,7 @@ impl Case<'_> {
     }
 }
 
-const ELEMENTS: [(&str, &str, &str); 9] = [
+const ELEMENTS: [(&str, &str, &str); 13] = [
     ("f32", "f32", "f32"),
     ("f64", "f64", "f64"),
     ("bf16", "f32", "f32"),
@@ -55,6 +60,10 @@ const ELEMENTS: [(&str, &str, &str); 9] = [
     ("f32", "f64", "f64"),
     ("f64", "int8/0..2", "f64"),
     ("bf16", "bf16", "f64"),
+    ("bf16", "bf16", "f32"),
+    ("f32", "int4/1", "f32"),
+    ("f32", "int4/0", "f32"),
+    ("f64", "int4/1", "f64"),
 ];
 
 #[test]
@@ -73,6 +82,7 @@ fn every_number_of_rows_and_columns() {
                 lanes: if real == "f32" { 8 } else { 4 } << random.below(2),
                 fused: random.below(2) == 0,
                 elements: (left, right, real),
+                rounds: false,
             };
             let (seed, target) = (random.next(), random.below(targets.len() as u64));
             check(&case.kernel(), seed, &targets[target as usize], "a tile");
@@ -88,10 +98,11 @@ fn every_element_on_every_instruction_set() {
             for fused in [false, true] {
                 for (rows, columns) in [(1, 64), (1, 24), (1, 33), (3, 16), (6, 32), (8, 32), (12, 9), (7, 33)] {
                     // More terms than are widened at a time.
-                    let (terms, blocks) = (1 + random.below(150), 1 + random.below(3));
+                    let rounds = random.below(3) == 0;
+                    let (terms, blocks) = (1 + random.below(150), if rounds { 1 } else { 1 + random.below(3) });
                     let lanes = if elements.2 == "f32" { 8 } else { 4 } << random.below(2);
                     let width = columns + random.below(2) * 31;
-                    let case = Case { rows, columns, terms, width, blocks, lanes, fused, elements };
+                    let case = Case { rows, columns, terms, width, blocks, lanes, fused, elements, rounds };
                     check(&case.kernel(), random.next(), &target, "a tile");
                 }
             }
@@ -100,11 +111,30 @@ fn every_element_on_every_instruction_set() {
 }
 
 #[test]
+fn one_row_of_many_columns() {
+    let mut random = Random(3);
+    for target in targets() {
+        for elements in ELEMENTS {
+            for columns in [65, 128, 256, 300, 777, Tile::ROW_COLUMNS] {
+                // More terms than are taken at a time, and than a left factor's buffer holds.
+                let terms = [7, 8, 40, 800][random.below(4) as usize];
+                let (fused, rounds) = (random.below(2) == 0, random.below(2) == 0);
+                let blocks = if rounds { 1 } else { 1 + random.below(2) };
+                let lanes = if elements.2 == "f32" { 8 } else { 4 } << random.below(2);
+                let width = columns + random.below(2) * 31;
+                let case = Case { rows: 1, columns, terms, width, blocks, lanes, fused, elements, rounds };
+                check(&case.kernel(), random.next(), &target, "a row");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_tile_without_terms_is_zeros() {
-    for columns in [5, 16] {
+    for (rows, columns) in [(2, 5), (2, 16), (1, 300)] {
         let text = format!(
-            "kernel dot (%0 : f32[2, 0], %1 : f32[0, {columns}]) -> %2 : f32[2, {columns}] {{\n\
-             tile<8> i0 in 0..2, i1 in 0..{columns}, i2 in 0..0 {{ %2[i0, i1] = (%0[i0, i2] * %1[i2, i1]) }}\n}}\n"
+            "kernel dot (%0 : f32[{rows}, 0], %1 : f32[0, {columns}]) -> %2 : f32[{rows}, {columns}] {{\n\
+             tile<8> i0 in 0..{rows}, i1 in 0..{columns}, i2 in 0..0 {{ %2[i0, i1] = (%0[i0, i2] * %1[i2, i1]) }}\n}}\n"
         );
         let kernel = presk_kernel::parse(&text).unwrap();
         targets().iter().for_each(|target| check(&kernel, 3, target, "no terms"));
@@ -119,6 +149,17 @@ fn strides_and_places_of_all_kinds() {
          for i0 in 0..3 { for i1 in 0..2 {\n\
          tile<8> i2 in 0..4, i3 in 0..16, i4 in 0..5 { %2[i0, i2, ((i1 * 16) + i3)] = (%0[i0, i4, i2] * %1[i1, i4, i3]) }\n\
          } } }\n",
+        // Rows of int4 that begin at even columns, and whose last one fills half a byte.
+        "kernel dot (%0 : f32[2, 3], %1 : int4/1[3, 71]) -> %2 : f32[2, 71] {\n\
+         for i0 in 0..2 {\n\
+         for i1 in 0..2 { tile<8> i2 in 0..1, i3 in 0..34, i4 in 0..3 { %2[i0, ((i1 * 34) + i3)] = (%0[i0, i4] * %1[i4, (i3 + (i1 * 34))]) } }\n\
+         tile<8> i2 in 0..1, i3 in 0..3, i4 in 0..3 { %2[i0, (68 + i3)] = (%0[i0, i4] * %1[i4, (68 + i3)]) }\n\
+         } }\n",
+        // The same as layers of a stack, with scales of the terms.
+        "kernel dot (%0 : f32[5, 2, 3], %1 : int4/1[5, 3, 18]) -> %2 : f32[5, 2, 16] {\n\
+         for i0 in 0..5 {\n\
+         tile<16> i2 in 0..2, i3 in 0..16, i4 in 0..3 { %2[i0, i2, i3] = fma(%0[i0, i2, i4], %1[i0, i4, (2 + i3)]) }\n\
+         } }\n",
         // Terms backwards, an index looked up, sums in scratch.
         "kernel gather (%0 : f64[6, 7], %1 : f64[7, 9], %2 : i64<5) -> %3 : f64[2, 9] {\n\
          t0 : f64[2, 9]\n\

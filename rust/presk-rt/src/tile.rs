@@ -15,6 +15,7 @@ use std::mem::MaybeUninit;
 use crate::isa::Isa;
 use block::{Block, Blocks};
 use real::Real;
+use row::Widths;
 use stage::Factor;
 
 mod block;
@@ -38,6 +39,21 @@ pub enum Kind {
     Bf16 = 2,
     /// A byte and an f32 scale: f32(q)·s, rounded once in f32.
     Int8 = 3,
+    /// Half a byte and an f32 scale, the same; two to a byte, the low one first. A tile's first column begins a byte.
+    Int4 = 4,
+}
+
+impl Kind {
+    /// Bits of an element, T being the arithmetic type.
+    fn bits<T>(self) -> usize {
+        match self {
+            Self::Own => 8 * size_of::<T>(),
+            Self::F32 => 32,
+            Self::Bf16 => 16,
+            Self::Int8 => 8,
+            Self::Int4 => 4,
+        }
+    }
 }
 
 /// What is known of a tile when code is generated. Strides are in bytes.
@@ -58,12 +74,12 @@ pub struct Form {
     pub scale_column: i64,
     /// Terms.
     pub depth: u64,
+    /// Columns, 1 … 64; of one row up to 1024.
+    pub columns: u16,
+    /// Columns of each term of the right factor, from the tile's first on, that may be read; no fewer than it has.
+    pub readable: u16,
     /// Rows, 1 … 12.
     pub rows: u8,
-    /// Columns, 1 … 64.
-    pub columns: u8,
-    /// Columns of each term of the right factor, from the tile's first on, that may be read; no fewer than it has.
-    pub readable: u8,
     /// Columns to a vector, at most.
     pub lanes: u8,
     /// The left factor's elements.
@@ -74,6 +90,8 @@ pub struct Form {
     pub continues: bool,
     /// Whether a multiplication and its addition are one operation.
     pub fused: bool,
+    /// Whether the sums are stored as bf16, rounded once; they don't go on then.
+    pub rounds: bool,
 }
 
 /// Words of eight bytes that a form has.
@@ -83,16 +101,10 @@ impl Form {
     /// The form as it lies in memory, word by word.
     #[must_use]
     pub fn words(&self) -> [i64; WORDS] {
-        let small = [
-            self.rows,
-            self.columns,
-            self.readable,
-            self.lanes,
-            self.left as u8,
-            self.right as u8,
-            u8::from(self.continues),
-            u8::from(self.fused),
-        ];
+        let ([a, b], [c, d]) = (self.columns.to_ne_bytes(), self.readable.to_ne_bytes());
+        let first = [a, b, c, d, self.rows, self.lanes, self.left as u8, self.right as u8];
+        let flags = [self.continues, self.fused, self.rounds].map(u8::from);
+        let second = [flags[0], flags[1], flags[2], 0, 0, 0, 0, 0];
         [
             self.sum_row,
             self.left_row,
@@ -101,7 +113,8 @@ impl Form {
             self.scale_step,
             self.scale_column,
             self.depth.cast_signed(),
-            i64::from_ne_bytes(small),
+            i64::from_ne_bytes(first),
+            i64::from_ne_bytes(second),
         ]
     }
 }
@@ -144,10 +157,15 @@ pub fn routine_f64(isa: Isa) -> Routine {
     }
 }
 
-/// Most rows and columns of a tile, and the terms that are staged at a time.
+/// Most rows and columns of a tile, most columns of one row, and the terms that are staged at a time.
 const ROWS: usize = 12;
 const COLUMNS: usize = 64;
+const ROW_COLUMNS: usize = 1024;
 const STAGED: usize = 64;
+/// The same where the left factor alone is.
+const LEFT_STAGED: usize = 256;
+/// The same of one row.
+const ROW_TERMS: usize = 1024;
 
 /// Where a tile's operands lie.
 #[derive(Clone, Copy)]
@@ -158,49 +176,135 @@ struct Operands<T> {
     scales: *const f32,
 }
 
+impl<T> Operands<T> {
+    /// The operands from a column on, a multiple of two.
+    fn at_column(self, form: &Form, column: usize) -> Self {
+        Self {
+            sum: self.sum.wrapping_add(column),
+            right: self.right.wrapping_add(column * form.right.bits::<T>() / 8),
+            scales: self.scales.wrapping_byte_add(column * form.scale_column as usize),
+            ..self
+        }
+    }
+
+    /// The operands from a term on.
+    fn at_term(self, form: &Form, term: u64) -> Self {
+        let term = term.cast_signed();
+        Self {
+            left: self.left.wrapping_offset((form.left_step * term) as isize),
+            right: self.right.wrapping_offset((form.right_step * term) as isize),
+            scales: self.scales.wrapping_byte_offset((form.scale_step * term) as isize),
+            ..self
+        }
+    }
+}
+
 /// Computes a tile with the blocks of one instruction set.
 ///
 /// # Safety
 /// As for [`Routine`]; the machine has what the blocks are compiled for.
 unsafe fn run<T: Real>(form: &Form, operands: Operands<T>, blocks: &Blocks<T>) {
-    let columns = usize::from(form.columns);
-    let width = columns.next_multiple_of(blocks.lanes);
-    let is_whole = width == columns;
-    let is_row = form.rows == 1 && is_whole && width <= usize::from(form.readable) && form.left == Kind::Own;
-    if is_row && let Some(widths) = blocks.rows.of(form) {
-        // SAFETY: as the caller vouches, whole vectors lie within what may be read.
-        return unsafe { row::all(form, operands, widths, width, blocks.lanes) };
+    // SAFETY: as the caller vouches. Sums that are rounded lie in a buffer that has room for those of every tile.
+    unsafe {
+        if !form.rounds {
+            return summed(form, operands, blocks);
+        }
+        let mut sums = MaybeUninit::<[T; ROW_COLUMNS]>::uninit();
+        let (rows, columns) = (usize::from(form.rows), usize::from(form.columns));
+        let own = Form { sum_row: (columns * size_of::<T>()) as i64, rounds: false, ..*form };
+        summed(&own, Operands { sum: sums.as_mut_ptr().cast(), ..operands }, blocks);
+        (blocks.narrow)(sums.as_ptr().cast(), rows, columns, operands.sum.cast(), form.sum_row as isize);
     }
-    let is_in_place = form.right == Kind::Own && width <= usize::from(form.readable) && form.left == Kind::Own;
-    if is_whole && is_in_place {
-        let block = Block {
-            sum: operands.sum,
-            sum_row: form.sum_row,
-            left: operands.left.cast(),
-            left_row: form.left_row,
-            left_step: form.left_step,
-            right: operands.right.cast(),
-            right_step: form.right_step,
-            depth: form.depth,
-            continues: form.continues,
-        };
-        // SAFETY: the operands are of the arithmetic type and every vector of them lies within what the caller vouches for.
-        return unsafe { blocks.all(block, usize::from(form.rows), width, form.fused) };
-    }
-    // SAFETY: as the caller vouches.
-    unsafe { staged(form, operands, blocks, width, is_in_place) };
 }
 
-/// A tile whose factors are widened first, or whose last columns fill no vector: its sums are kept in a buffer whose
-/// rows are whole vectors.
+/// A tile whose sums are of the arithmetic type.
 ///
 /// # Safety
 /// As for [`run`].
-unsafe fn staged<T: Real>(form: &Form, operands: Operands<T>, blocks: &Blocks<T>, width: usize, is_in_place: bool) {
+unsafe fn summed<T: Real>(form: &Form, operands: Operands<T>, blocks: &Blocks<T>) {
+    // SAFETY: as the caller vouches, here and of each part.
+    unsafe {
+        if form.rows != 1 {
+            return several(form, operands, blocks);
+        }
+        let columns = usize::from(form.columns);
+        let mut column = 0;
+        if let Some(widths) = blocks.rows.of(form) {
+            column = columns - columns % blocks.lanes;
+            if column > 0 {
+                one(form, operands, blocks, widths, column);
+            }
+        }
+        while column < columns {
+            let taken = COLUMNS.min(columns - column);
+            let readable = usize::from(form.readable) - column;
+            let part = Form { columns: taken as u16, readable: readable as u16, ..*form };
+            several(&part, operands.at_column(form, column), blocks);
+            column += taken;
+        }
+    }
+}
+
+/// One row of whole vectors, `width` columns; a left factor of another type is widened first.
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn one<T: Real>(form: &Form, operands: Operands<T>, blocks: &Blocks<T>, widths: &Widths<T>, width: usize) {
+    if form.left == Kind::Own {
+        // SAFETY: as the caller vouches.
+        return unsafe { row::all(form, operands, widths, width, blocks.lanes) };
+    }
+    let mut lefts = MaybeUninit::<[T; ROW_TERMS]>::uninit();
+    let lefts: *mut T = lefts.as_mut_ptr().cast();
+    let mut done = 0;
+    loop {
+        let terms = (form.depth - done).min(ROW_TERMS as u64);
+        let part = Form {
+            left: Kind::Own,
+            left_step: size_of::<T>() as i64,
+            depth: terms,
+            continues: form.continues || done > 0,
+            ..*form
+        };
+        let here = operands.at_term(form, done);
+        let factor = Factor::left(form, here.left);
+        // SAFETY: as the caller vouches; the buffer has room for these terms.
+        unsafe {
+            (blocks.widen)(&factor, 1, terms as usize, lefts, terms as usize);
+            row::all(&part, Operands { left: lefts.cast(), ..here }, widths, width, blocks.lanes);
+        }
+        done += terms;
+        if done >= form.depth {
+            return;
+        }
+    }
+}
+
+/// A tile of several rows, or of columns that one row has no functions for. Where its last columns fill no vector, its
+/// sums are kept in a buffer whose rows are whole vectors.
+///
+/// # Safety
+/// As for [`run`].
+unsafe fn several<T: Real>(form: &Form, operands: Operands<T>, blocks: &Blocks<T>) {
     let (rows, columns) = (usize::from(form.rows), usize::from(form.columns));
+    let width = columns.next_multiple_of(blocks.lanes);
+    let block = Block {
+        sum: operands.sum,
+        sum_row: form.sum_row,
+        left: operands.left.cast(),
+        left_row: form.left_row,
+        left_step: form.left_step,
+        right: operands.right,
+        right_step: form.right_step,
+        depth: form.depth,
+        continues: form.continues,
+    };
+    if width == columns {
+        // SAFETY: as the caller vouches.
+        return unsafe { terms(form, operands, blocks, width, block) };
+    }
     let mut sums = MaybeUninit::<[T; ROWS * COLUMNS]>::uninit();
     let sums: *mut T = sums.as_mut_ptr().cast();
-    let size = size_of::<T>();
     let row = |number: usize| operands.sum.wrapping_byte_offset(form.sum_row as isize * number.cast_signed());
     for number in 0..rows {
         // SAFETY: a row of the buffer has COLUMNS elements, no fewer than `width`; the tile's rows are readable.
@@ -214,60 +318,70 @@ unsafe fn staged<T: Real>(form: &Form, operands: Operands<T>, blocks: &Blocks<T>
             }
         }
     }
-    let block = Block {
-        sum: sums,
-        sum_row: (COLUMNS * size) as i64,
-        left: operands.left.cast(),
-        left_row: form.left_row,
-        left_step: form.left_step,
-        right: operands.right.cast(),
-        right_step: form.right_step,
-        depth: form.depth,
-        continues: true,
-    };
-    if is_in_place {
-        // SAFETY: factors are of the arithmetic type, and whole vectors of the right one may be read.
-        unsafe { blocks.all(block, rows, width, form.fused) };
-    } else {
-        // SAFETY: the caller vouches for the factors; the block's sums are rows of whole vectors.
-        unsafe { widened(form, operands, blocks, width, block) };
-    }
+    let block = Block { sum: sums, sum_row: (COLUMNS * size_of::<T>()) as i64, continues: true, ..block };
+    // SAFETY: the caller vouches for the factors; the block's sums are rows of whole vectors.
+    unsafe { terms(form, operands, blocks, width, block) };
     for number in 0..rows {
         // SAFETY: as above, and the tile's sums may be written.
         unsafe { copy(sums.add(number * COLUMNS), row(number), columns) };
     }
 }
 
-/// The terms of a tile whose factors are widened first, as many at a time as the buffers hold, added to a block's sums.
+/// The terms of a tile, whose block stands at the first of them: factors that blocks don't read where they lie are widened
+/// first, of as many terms at a time as the buffers hold.
 ///
 /// # Safety
 /// As for [`run`]; the rows of the block's sums have `width` elements.
-unsafe fn widened<T: Real>(form: &Form, operands: Operands<T>, blocks: &Blocks<T>, width: usize, mut block: Block<T>) {
+unsafe fn terms<T: Real>(form: &Form, operands: Operands<T>, blocks: &Blocks<T>, width: usize, mut block: Block<T>) {
     let (rows, columns) = (usize::from(form.rows), usize::from(form.columns));
-    let mut lefts = MaybeUninit::<[T; ROWS * STAGED]>::uninit();
+    let is_in_place = blocks.of(form.right).is_some() && width <= usize::from(form.readable);
+    if is_in_place && form.left == Kind::Own {
+        // SAFETY: factors are read as they are, and whole vectors of the right one may be read.
+        return unsafe { blocks.all(block, form.right, rows, width, form.fused) };
+    }
+    let mut lefts = MaybeUninit::<[T; ROWS * LEFT_STAGED]>::uninit();
     let mut rights = MaybeUninit::<[T; STAGED * COLUMNS]>::uninit();
-    let size = size_of::<T>();
+    let (size, most) = (size_of::<T>(), if is_in_place { LEFT_STAGED } else { STAGED });
     let mut done = 0;
-    while done < form.depth {
-        let terms = (form.depth - done).min(STAGED as u64) as usize;
-        let left = Factor::left(form, operands.left, done as isize);
-        let right = Factor::right::<T>(form, operands.right, operands.scales, done as isize);
-        block.left = left.first().cast();
+    loop {
+        let terms = (form.depth - done).min(most as u64) as usize;
+        let here = operands.at_term(form, done);
+        block.left = here.left.cast();
+        block.right = here.right;
         block.depth = terms as u64;
-        // SAFETY: the buffers hold STAGED terms of ROWS rows and of COLUMNS columns; the factors of these terms are
+        // SAFETY: the buffers hold so many terms of ROWS rows and of COLUMNS columns; the factors of these terms are
         // among those the caller vouches for, and the block's are what the buffers were filled with.
         unsafe {
             if form.left != Kind::Own {
+                let left = Factor::left(form, here.left);
                 (blocks.widen)(&left, rows, terms, lefts.as_mut_ptr().cast(), terms);
                 block.left = lefts.as_ptr().cast();
                 (block.left_row, block.left_step) = ((terms * size) as i64, size as i64);
             }
-            (blocks.widen)(&right, terms, columns, rights.as_mut_ptr().cast(), width);
-            block.right = rights.as_ptr().cast();
-            block.right_step = (width * size) as i64;
-            blocks.all(block, rows, width, form.fused);
+            let mut kind = form.right;
+            if !is_in_place {
+                ask_ahead(form, here.right, terms, columns);
+                let right = Factor::right::<T>(form, here.right, here.scales);
+                (blocks.widen)(&right, terms, columns, rights.as_mut_ptr().cast(), width);
+                block.right = rights.as_ptr().cast();
+                block.right_step = (width * size) as i64;
+                kind = Kind::Own;
+            }
+            blocks.all(block, kind, rows, width, form.fused);
         }
+        block.continues = true;
         done += terms as u64;
+        if done >= form.depth {
+            return;
+        }
+    }
+}
+
+/// Asks for the columns to the right of some terms', which the next tile takes where the rows of a matrix are long.
+fn ask_ahead(form: &Form, right: *const u8, terms: usize, columns: usize) {
+    let next = right.wrapping_add(columns * form.right.bits::<u8>() / 8);
+    for term in 0..terms {
+        row::ask_for(next.wrapping_offset(form.right_step as isize * term.cast_signed()));
     }
 }
 

@@ -12,6 +12,7 @@ from presk.kernel.lower.space import (
     BLOCKS_OF_ROWS,
     PANELS,
     REGISTER,
+    ROW_COLUMNS,
     TILE_COLUMNS,
     TILE_ROWS,
     WIDE_COLUMNS,
@@ -37,14 +38,16 @@ def points(storage: str, columns: int, *, contiguous: bool) -> Iterator[Layout]:
                 yield Layout(tile=tile, kblock=kblock or "none", order=order, lanes=lanes, pack=pack)
 
 
-def wide_points(storage: str, columns: int, *, contiguous: bool) -> Iterator[Layout]:
-    """The points of the same contraction in wide tiles."""
-    if storage == "bf16":
+def wide_points(storage: str, columns: int, *, contiguous: bool, sums: int = 1) -> Iterator[Layout]:
+    """The points of the same contraction in wide tiles; `sums` are the axes it sums over."""
+    if storage == "bf16" and sums > 1:
         return
     register = REGISTER["f64" if storage == "f64" else "f32"]
+    blocks = (None,) if storage == "bf16" else (None, *BLOCKS_OF_K)
     packs = (False, True, *PANELS) if contiguous else (True, *PANELS)
     tiles = [(m, n) for m, n in product(WIDE_ROWS, WIDE_COLUMNS) if n <= columns]
-    for tile, kblock, pack, rows in product(tiles, (None, *BLOCKS_OF_K), packs, (None, *BLOCKS_OF_ROWS)):
+    tiles += [(1, n) for n in ROW_COLUMNS if n <= columns]
+    for tile, kblock, pack, rows in product(tiles, blocks, packs, (None, *BLOCKS_OF_ROWS)):
         for order in ORDERS[None if kblock is None else 1]:
             for lanes in (2 * register, 4 * register):
                 if tile[1] % lanes == 0:

@@ -63,7 +63,8 @@ def tiled(tile: tuple[int, int], lanes: int, pack: bool | str = False, **more: o
         (dot(64, 64, 17), tiled((4, 8), 4)),
         (dot(2, 16, 8), tiled((2, 8), 4)),
         (dot(1, 16, 64), tiled((1, 16), 4)),
-        (dot(1, 64, 256), Layout(form="row-wise")),
+        (dot(1, 64, 128), Layout(form="row-wise")),
+        (dot(1, 512, 4096), Layout(form="row-wise")),
         (dot(64, 64, 3), Layout(form="tiled", tile=(1, 1))),
         (turned(64, 512, 512), tiled((6, 16), 8, "panel", order="IJ")),
         (turned(64, 16, 16), tiled((4, 8), 4, True)),
@@ -75,11 +76,43 @@ def test_contractions_in_f32(program: Program, wanted: Layout) -> None:
 
 def test_types_and_vectors() -> None:
     assert layout(dot(1024, 1024, 1024), kind="f64") == tiled((6, 8), 4, "panel", order="KIJ", kblock=256)
-    assert layout(dot(64, 64, 64), kind="bf16") == Layout(form="tiled", tile=(4, 4), lanes=1)
+    assert layout(dot(64, 16, 64), kind="bf16") == Layout(form="tiled", tile=(4, 4), lanes=1)
+    assert layout(dot(64, 64, 64), kind="bf16") == tiled((6, 64), 8, False, order="IJ")
+    assert layout(dot(1024, 1024, 1024), kind="bf16") == tiled((6, 64), 8, "panel", order="IJ")
+    assert layout(dot(1024, 1024, 1024), LONG, "bf16") == tiled((12, 64), 16, "panel", order="IJ")
+    assert layout(dot(1, 512, 4096), kind="bf16") == tiled((1, 1024), 8, False, order="JI")
+    assert layout(dot(1, 512, 1000), LONG, "bf16") == tiled((1, 256), 16, False, order="JI")
+    assert layout(dot(1, 512, 128), kind="bf16") == tiled((6, 64), 8, False, order="IJ")
     assert layout(dot(1024, 1024, 1024), LONG).tile == (8, 32)
     assert layout(dot(1024, 1024, 1024), LONG, fma=True).tile == (12, 32)
     assert layout(dot(1024, 1024, 1024), LONG, kind="f64").tile == (8, 16)
     assert layout(dot(1024, 1024, 24), LONG).lanes == 4
+
+
+def test_integers_with_scales_stay_where_they_lie() -> None:
+    """One row, and a few, in tiles of one; more with their widened factors kept over a block of K: never packed."""
+    for kind, axis in (("int8", 1), ("int4", 1), ("int8", 0)):
+        quantised = Realization("f32", quant={"w": {"type": kind, "axis": axis}})
+        for i, wanted in (
+            (1, tiled((1, 1024), 16, False, order="JI")),
+            (4, tiled((1, 1024), 16, False, order="JI")),
+            (5, tiled((12, 64), 16, False, order="KJI", kblock=256)),
+            (64, tiled((12, 64), 16, False, order="KJI", kblock=256)),
+        ):
+            found: dict[str, list[Chosen]] = {}
+            program = nest(
+                f"%0 x : real[i: {i}, k: 512], %1 w : real[k: 512, j: 2048]", f"i: {i}, j: 2048", "dot(%0, %1)"
+            )
+            record(program, choices(quantised, Plan("auto"), program, LONG), chosen=found)
+            assert next(iter(found.values()))[-1].layout == wanted
+
+
+def test_workers_divide_a_row_of_columns() -> None:
+    schedule, chosen = recorded(dot(1, 1024, 4096), TWO)
+    assert chosen.layout.tile == (1, 1024) and chosen.layout.split == Split(0, None)
+    schedule, chosen = recorded(dot(1, 4096, 1024), TWO)
+    assert chosen.layout.tile == (1, 256)
+    assert [step.split for step in schedule.steps if isinstance(step, Launch)] == [Divided(0, None)]
 
 
 @pytest.mark.parametrize(

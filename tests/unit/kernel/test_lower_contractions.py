@@ -117,7 +117,8 @@ def space(entry: str, storage: str) -> Iterator[Layout]:
         if entry in JOINED:
             yield replace(layout, epilogue=True, runs=True if layout.pack else None)
     # Of the wide tiles one in seven, which meets every choice with every other; epilogues with some.
-    for layout in islice(wide_points(storage, COLUMNS[entry], contiguous=entry != "scores"), 0, None, 7):
+    sums = 2 if entry == "weights" else 1
+    for layout in islice(wide_points(storage, COLUMNS[entry], contiguous=entry != "scores", sums=sums), 0, None, 7):
         yield (
             replace(layout, epilogue=True, runs=layout.rows == 64) if entry in JOINED and layout.lanes == 8 else layout
         )

@@ -143,7 +143,7 @@ def test_indices_are_copied_and_checked() -> None:
 def test_the_extension_checks_indices_itself() -> None:
     run = prepared("pick", n=3, k=2, batch=2)
     with pytest.raises(PreskError) as caught:
-        run._held(1, np.array([0, 3]))  # pyright: ignore[reportPrivateUsage]
+        run._kept(1, np.array([0, 3]))  # pyright: ignore[reportPrivateUsage]
     assert caught.value.code == "E6002"
     assert "at [1] is 3, and must be below 3" in str(caught.value)
 

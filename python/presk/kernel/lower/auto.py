@@ -15,11 +15,11 @@ from presk.core.nodes import Ref
 from presk.kernel.lower.contraction import LABELS, Contraction, contraction_of
 from presk.kernel.lower.interleave import is_slow_alone, row_loop
 from presk.kernel.lower.runs import has_runs
-from presk.kernel.lower.space import REGISTER, is_contiguous
+from presk.kernel.lower.space import REGISTER, ROW_COLUMNS, is_contiguous, is_read_wide, keeps_sums
 from presk.kernel.lower.task import WIDTH, Task
 from presk.kernel.lowered import Chosen, Launch, Layout, Lowered, Machine, Split
 from presk.kernel.native import parallel_depths
-from presk.kernel.nodes import For, Kernel
+from presk.kernel.nodes import Element, For, Kernel
 from presk.kernel.printer import print_kernel
 
 FIRST_CACHE = 1 << 15
@@ -33,6 +33,15 @@ BALANCED = 0.9
 
 LONG_ROW = 128
 """Columns from which a single row is computed row-wise: every term reads a row of operand 1 from end to end."""
+
+WIDE = 32
+"""Bytes of the narrowest vectors of wide tiles."""
+
+MOST_COLUMNS = 64
+"""Columns of a wide tile whose factors are widened first, so that this is seldom done."""
+
+FEW_ROWS = 4
+"""Rows that are taken one by one where operand 1 is integers with scales."""
 
 DEEP = 32
 """Terms from which a wide tile is worth its call."""
@@ -142,17 +151,56 @@ class _Product:
         if self.j < least:
             why.append(f"tile [1, 1]: no vector in {self.j} columns")
             return Layout(form="tiled", tile=(1, 1))
-        has_lanes = self.task.choice.storage != "bf16" and self.contraction.out[-1] == self.contraction.j
-        if not has_lanes:
-            tile = (self.rows(4), least)
-            why.append(f"tile {list(tile)}: no vectors where sums are stored in bf16 or apart")
-            return Layout(form="tiled", tile=tile, lanes=1)
         contiguous = is_contiguous(self.task, self.contraction)
-        if self.i == 1 and contiguous and self.j >= LONG_ROW:
+        if self.contraction.out[-1] == self.contraction.j:
+            wide = self.row(contiguous, why) or self.wide(contiguous, why)
+            if wide is not None:
+                return wide
+            if self.task.choice.storage != "bf16":
+                return self.narrow(contiguous, why)
+        tile = (self.rows(4), least)
+        why.append(f"tile {list(tile)}: no vectors where sums are stored in bf16 or apart")
+        return Layout(form="tiled", tile=tile, lanes=1)
+
+    def row(self, contiguous: bool, why: list[str]) -> Layout | None:
+        """One row, which reads operand 1 once, from end to end: a wide tile of many columns, or row-wise.
+
+        So do a few rows one by one, where operand 1 is integers: they are so few bytes that reading them again costs
+        less than keeping what they were widened to.
+        """
+        is_scaled = contiguous and is_read_wide(self.task, 1) and self.element(1).scales is not None
+        if self.i > (FEW_ROWS if is_scaled else 1) or not contiguous or self.j < LONG_ROW:
+            return None
+        can_be_wide = is_read_wide(self.task, 0) and is_read_wide(self.task, 1) and self.keeps_sums(None)
+        if self.j < ROW_COLUMNS[0] or not can_be_wide or not (self.is_narrow(1) or self.is_divided):
+            if self.task.choice.storage == "bf16" or self.i != 1:
+                return None
             why.append("row-wise: one row, so operand 1 is read once, from end to end")
             return Layout(form="row-wise")
-        wide = self.wide(contiguous, why)
-        return wide or self.narrow(contiguous, why)
+        workers = self.machine.threads if self.is_divided else 1
+        fitting = [each for each in reversed(ROW_COLUMNS) if each * workers <= self.j] or [ROW_COLUMNS[0]]
+        even = [each for each in fitting if self.j % each == 0 and self.j // each % workers == 0]
+        columns = (even or fitting)[0]
+        lanes = self.machine.vector // self.item if self.machine.vector >= WIDE else WIDE // self.item
+        why.append(f"tile [1, {columns}] in {lanes} lanes: one row, so operand 1 is read once, from end to end")
+        return Layout(form="tiled", tile=(1, columns), lanes=lanes, pack=False, order="JI")
+
+    def element(self, number: int) -> Element:
+        """What an operand in memory holds."""
+        operand = self.task.apply(self.task.root).operands[number]
+        assert isinstance(operand, Ref), "asked of what is in memory"
+        return self.task.read_type(operand).element
+
+    def is_narrow(self, number: int) -> bool:
+        """Whether an operand's elements are widened as they are read."""
+        operand = self.task.apply(self.task.root).operands[number]
+        if not isinstance(operand, Ref) or self.task.is_free(operand):
+            return False
+        return self.element(number).kind != self.task.arithmetic
+
+    def keeps_sums(self, kblock: int | None) -> bool:
+        """Whether a wide tile, with such blocks of K, stores its sums as they are accumulated."""
+        return keeps_sums(self.task, self.contraction, kblock)
 
     def narrow(self, contiguous: bool, why: list[str]) -> Layout:
         """A tile of two registers a row, of four where there is one row."""
@@ -167,18 +215,25 @@ class _Product:
 
     def wide(self, contiguous: bool, why: list[str]) -> Layout | None:
         """A wide tile, where there are columns and terms enough; else None."""
+        is_scaled = contiguous and is_read_wide(self.task, 1) and self.element(1).scales is not None
         lanes, tile = self.wide_tile()
+        if (is_scaled or self.is_narrow(0)) and self.j >= MOST_COLUMNS:
+            tile = (12 if tile[0] > 6 else tile[0], MOST_COLUMNS)
         whole = -(-self.j // tile[1]) * tile[1]
-        if self.j < tile[1] or whole > WASTE * self.j or self.k < DEEP or not self.in_memory(0):
+        if self.j < tile[1] or whole > WASTE * self.j or self.k < DEEP or not is_read_wide(self.task, 0):
+            return None
+        if not self.keeps_sums(None):
             return None
         is_far = self.k * self.j * self.item > self.first_cache
-        panel = self.i >= PANEL_ROWS and is_far and self.j * self.item >= WIDE_STRIDE
-        if not panel and not (contiguous and self.in_memory(1)):
+        panel = self.i >= PANEL_ROWS and is_far and self.j * self.item >= WIDE_STRIDE and not is_scaled
+        if not panel and not (contiguous and is_read_wide(self.task, 1)):
             if not is_far:
                 return None
             panel = True
         tile = (self.dividing(tile[0]), tile[1])
         order, kblock = self.order(tile)
+        if is_scaled:
+            order, kblock = ("KJI", BLOCK) if self.k > BLOCK and self.keeps_sums(BLOCK) else ("JI", None)
         why.append(f"tile {list(tile)} in {lanes} lanes: the machine's widest vectors")
         if panel:
             why.append("pack in panels: operand 1 is far, and its columns' elements far apart")
@@ -196,7 +251,7 @@ class _Product:
 
     def order(self, tile: tuple[int, int]) -> tuple[str, int | None]:
         """The order of the block loops and the blocks of K: where workers divide them, one whose outermost is whole."""
-        best = ("KIJ", BLOCK) if self.k > BLOCKED_FROM else ("IJ", None)
+        best = ("KIJ", BLOCK) if self.k > BLOCKED_FROM and self.keeps_sums(BLOCK) else ("IJ", None)
         if not self.is_divided or (self.i % tile[0] == 0 and (best[1] is None or self.k % BLOCK == 0)):
             return best
         return ("JI", None) if self.j % tile[1] == 0 else best
@@ -221,15 +276,6 @@ class _Product:
     def rows(self, most: int) -> int:
         """The rows of a tile: the largest of 1, 2 and 4 that the result has."""
         return next(each for each in (4, 2, 1) if each <= min(most, self.i) or each == 1)
-
-    def in_memory(self, number: int) -> bool:
-        """Whether an operand is read where it lies, as a wide tile reads it."""
-        operand = self.task.apply(self.task.root).operands[number]
-        if not isinstance(operand, Ref) or self.task.is_free(operand):
-            return False
-        return self.task.read_type(operand).element.kind in (
-            ("f64", "f32", "bf16", "int8") if number else ("f64", "f32", "bf16")
-        )
 
     @property
     def first_cache(self) -> int:

@@ -9,6 +9,7 @@ axis on which operand 1 isn't contiguous; 7, a layout under another accumulation
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import prod
 
 from presk.core.nodes import Ref
 from presk.kernel.lower.choices import check_layout
@@ -20,6 +21,9 @@ TILE_ROWS = (1, 2, 4)
 TILE_COLUMNS = (4, 8, 16)
 WIDE_ROWS = (*TILE_ROWS, 6, 8, 12)
 WIDE_COLUMNS = (*TILE_COLUMNS, 32, 64)
+ROW_COLUMNS = (256, 1024)
+"""Columns of wide tiles of one row, beside those."""
+
 BLOCKS_OF_K = (32, 128, 256)
 BLOCKS_OF_ROWS = (64, 128, 256)
 PANELS = ("panel", "both")
@@ -103,9 +107,15 @@ def _check_values(task: Task) -> None:
     if layout.epilogue not in (None, True, False):
         raise task.refuse(2, f"`{layout.epilogue}` is no epilogue here", "true or false")
     tile = layout.tile
-    if tile is not None and tile != (1, 1) and (tile[0] not in WIDE_ROWS or tile[1] not in WIDE_COLUMNS):
-        hint = "[1, 1], or 1, 2, 4, 6, 8 or 12 rows by 4, 8, 16, 32 or 64 columns"
+    if tile is not None and tile != (1, 1) and not is_tile(tile):
+        hint = "[1, 1], or 1, 2, 4, 6, 8 or 12 rows by 4, 8, 16, 32 or 64 columns, or one row by 256 or 1024"
         raise task.refuse(2, f"the tile [{tile[0]}, {tile[1]}] is not in the space", hint)
+
+
+def is_tile(tile: tuple[int, int]) -> bool:
+    """Whether the space has this tile of several columns, wide ones among them."""
+    rows, columns = tile
+    return rows in WIDE_ROWS and (columns in WIDE_COLUMNS or (rows == 1 and columns in ROW_COLUMNS))
 
 
 def _form(task: Task, contraction: Contraction) -> tuple[bool, tuple[int, int]]:
@@ -160,6 +170,8 @@ def _wide(task: Task, contraction: Contraction, point: Point) -> Point:
         each for each in _wide_lanes(task) if point.columns % each == 0 or each == _wide_lanes(task)[0]
     )
     obstacle = _obstacle(task, contraction, point, lanes) or _no_operand(task, point)
+    if obstacle is None and not keeps_sums(task, contraction, point.kblock):
+        obstacle = 3, "a wide tile stores its sums between blocks and between axes of K, and they are stored in bf16"
     if obstacle is not None:
         raise task.refuse(*obstacle)
     if any(size == 0 for size in contraction.sizes.values()):
@@ -169,6 +181,12 @@ def _wide(task: Task, contraction: Contraction, point: Point) -> Point:
     return replace(point, lanes=lanes, block=block, is_wide=True)
 
 
+def keeps_sums(task: Task, contraction: Contraction, kblock: int | None) -> bool:
+    """Whether a wide tile's sums are stored once alone, or as they are accumulated."""
+    leading = prod(contraction.sizes[label] for label in contraction.k[:-1])
+    return task.choice.storage != "bf16" or (kblock is None and leading <= 1)
+
+
 def _no_operand(task: Task, point: Point) -> tuple[int, str] | None:
     """What of the operands forbids a wide tile, which reads them in memory: a condition and a sentence."""
     for number, operand in enumerate(task.apply(task.root).operands):
@@ -176,12 +194,29 @@ def _no_operand(task: Task, point: Point) -> tuple[int, str] | None:
             continue
         if not isinstance(operand, Ref) or task.is_free(operand):
             return 2, f"operand {number} is computed where it is read, and a wide tile reads memory: pack it"
-        scaled = task.read_type(operand).element
-        if scaled.kind == "int4" or (scaled.kind == "int8" and number == 0):
-            return 2, f"a wide tile reads no {scaled.kind} as operand {number}: pack it"
-        if scaled.kind not in ("f64", "f32", "bf16", "int8"):
+        kind = task.read_type(operand).element.kind
+        if kind not in ("f64", "f32", "bf16", "int8", "int4"):
             return 2, f"operand {number} holds no reals"
+        if not is_read_wide(task, number):
+            return 2, f"a wide tile reads no {kind} of this layout as operand {number}: pack it"
     return None
+
+
+def is_read_wide(task: Task, number: int) -> bool:
+    """Whether a wide tile reads an operand where it lies, in memory.
+
+    Integers with scales it reads as operand 1 alone; those of four bits in rows that are the last axis.
+    """
+    operand = task.apply(task.root).operands[number]
+    if not isinstance(operand, Ref) or task.is_free(operand):
+        return False
+    buffer = task.read_type(operand)
+    element = buffer.element
+    if element.scales is None:
+        return element.kind in ("f64", "f32", "bf16")
+    first, end = element.scales
+    last = len(buffer.axes) - 1
+    return number == 1 and (element.kind == "int8" or end <= last or first == last)
 
 
 def _lanes(task: Task, contraction: Contraction, point: Point) -> int:
@@ -215,8 +250,8 @@ def _check_narrow(task: Task, point: Point) -> None:
 
 def _obstacle(task: Task, contraction: Contraction, point: Point, register: int) -> tuple[int, str] | None:
     """What forbids lanes: a condition and a sentence."""
-    if task.choice.storage == "bf16":
-        return 2, "lanes can't be stored in bf16"
+    if task.choice.storage == "bf16" and register == REGISTER[task.arithmetic]:
+        return 2, "lanes of a register can't be stored in bf16"
     if point.columns % register:
         return 2, f"a tile of {point.columns} columns has no vectors of {register}"
     if contraction.out[-1] != contraction.j:

@@ -8,7 +8,7 @@ chosen.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from math import prod
 from typing import Union, cast
@@ -110,10 +110,11 @@ def names(step: Recorded) -> set[Name]:
 
 def moved(step: Recorded, name: Name, place: View) -> Recorded:
     """The step with one buffer being a place in another."""
+    return changed(step, lambda view: shifted(place, view.start, view.strides) if view.buffer == name else view)
 
-    def change(view: View) -> View:
-        return shifted(place, view.start, view.strides) if view.buffer == name else view
 
+def changed(step: Recorded, change: Callable[[View], View]) -> Recorded:
+    """The step with every view changed; a swap, whose buffers are whole, and a loop as they are."""
     match step:
         case Launch(inputs=inputs, outputs=outputs):
             return replace(step, inputs=tuple(map(change, inputs)), outputs=tuple(map(change, outputs)))
@@ -129,12 +130,12 @@ def moved(step: Recorded, name: Name, place: View) -> Recorded:
             )
         case Either(launches, saved):
             return Either(
-                tuple(cast(Launch, moved(each, name, place)) for each in launches),
+                tuple(cast(Launch, changed(each, change)) for each in launches),
                 tuple(
                     Saved(
                         change(way.output),
                         change(way.overwritten),
-                        tuple(cast(Launch, moved(each, name, place)) for each in way.launches),
+                        tuple(cast(Launch, changed(each, change)) for each in way.launches),
                         way.cheaper,
                     )
                     for way in saved

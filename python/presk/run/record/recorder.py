@@ -9,7 +9,7 @@ and taken out again by `record.coalesce`; `record.arena` then gives every buffer
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from presk.core.groups import BodyGroups, Group, partition
 from presk.core.nodes import (
@@ -39,8 +39,9 @@ from presk.run.record.frame import Choices, Frame
 from presk.run.record.fuse import fused
 from presk.run.record.handles import Handle, Held, Known, Tree, build, component, leaves, replaced, volume
 from presk.run.record.loops import LeafMap
+from presk.run.record.numbering import numbered
 from presk.run.record.quantised import quantised
-from presk.run.record.schedule import Copy, Fixed, Input, Launch, Name, Output, Repeat, Schedule, Step, View
+from presk.run.record.schedule import Copy, Fixed, Input, Name, Output, Schedule, View
 from presk.shapes.types import Shape, Tensor
 from presk.shapes.types import leaves as type_leaves
 
@@ -168,7 +169,7 @@ def record(
         same = {Name("o", output): Name("h", taken) for output, taken in shared.items()}
         steps = fused(steps, recorder.kernels, same)
     regions, arena, steps = place(steps, recorder.regions)
-    steps, kernels = _numbered(steps, list(recorder.kernels))
+    steps, kernels = numbered(steps, list(recorder.kernels))
     return Schedule(
         program.entry.name,
         choices.name,
@@ -204,18 +205,3 @@ def _outputs(recorder: Recorder, program: Program, result: Handle) -> list[Outpu
         outputs.append(Output(".".join(path), held.element, tensor.sizes))
         recorder.steps.append(Copy(held.element, volume(tensor), held.view, target))
     return outputs
-
-
-def _numbered(steps: tuple[Step, ...], kernels: list[Kernel]) -> tuple[tuple[Step, ...], tuple[Kernel, ...]]:
-    """The steps with the kernels that are left numbered anew, in the order of their first launches."""
-    numbers: dict[int, int] = {}
-
-    def one(step: Step) -> Step:
-        if isinstance(step, Repeat):
-            return replace(step, steps=tuple(one(each) for each in step.steps))
-        if isinstance(step, Launch):
-            return replace(step, kernel=numbers.setdefault(step.kernel, len(numbers)))
-        return step
-
-    renumbered = tuple(one(step) for step in steps)
-    return renumbered, tuple(kernels[number] for number in numbers)

@@ -36,6 +36,8 @@ impl Tile {
     pub const ROWS: u64 = 12;
     /// Most columns.
     pub const COLUMNS: u64 = 64;
+    /// Most columns of one row.
+    pub const ROW_COLUMNS: u64 = 1024;
 
     /// The lanes a tile may have: vectors of 32 or 64 bytes.
     #[must_use]

@@ -4,6 +4,7 @@
 //! its operands' elements lie at strides: sums and right factors of a row side by side, the sums of different rows and
 //! columns different, and no factor in a buffer of sums.
 
+use crate::affine::Affine;
 use crate::error::{Error, ErrorKind};
 use crate::ir::{Access, Buffer, Element, Int, IntBinary, Kernel, Place, Run, StatementKind, Tile};
 use crate::limits;
@@ -76,7 +77,8 @@ impl Check<'_> {
             return self.fault(format!("a tile has {narrow} or {wide} lanes, not {}", self.tile.lanes), self.place);
         }
         let [rows, columns, depth] = self.tile.runs;
-        for (what, run, most) in [("rows", rows, Tile::ROWS), ("columns", columns, Tile::COLUMNS)] {
+        let widest = if rows.extent == 1 { Tile::ROW_COLUMNS } else { Tile::COLUMNS };
+        for (what, run, most) in [("rows", rows, Tile::ROWS), ("columns", columns, widest)] {
             if !(1..=most).contains(&run.extent) {
                 return self.fault(format!("a tile has 1 to {most} {what}, not {}", run.extent), self.place);
             }
@@ -92,12 +94,17 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Rows along one axis, columns one by one along the last, in a buffer of the arithmetic type.
+    /// Rows along one axis, columns one by one along the last, in a buffer of the arithmetic type, or of bf16 where nothing
+    /// goes on from what was rounded.
     fn sum(&self, rows: Run, columns: Run, depth: Run) -> Result<(), Error> {
         let access = &self.tile.sum;
         head::check_access(self.kernel, access)?;
-        if head::vector_store_fault(self.kernel, access).is_some() {
-            return self.fault("a tile's sums are of the kernel's arithmetic type, along an axis", access.place);
+        let buffer = self.kernel.buffer(access.buffer);
+        let is_rounded = buffer.element == Element::Bf16 && !buffer.axes.is_empty() && !self.tile.continues;
+        if !is_rounded && head::vector_store_fault(self.kernel, access).is_some() {
+            let message =
+                "a tile's sums are of the kernel's arithmetic type, or bf16 where they don't go on, along an axis";
+            return self.fault(message, access.place);
         }
         let is_own = match access.buffer {
             Buffer::Input(_) => false,
@@ -133,7 +140,25 @@ impl Check<'_> {
         self.is_float(access)?;
         self.is_without(access, rows)?;
         self.lies_along(access, columns)?;
-        self.is_affine(access)
+        self.is_affine(access)?;
+        self.begins_bytes(access, columns)
+    }
+
+    /// Of int4, whose rows are two to a byte: that every row of columns begins at a byte.
+    fn begins_bytes(&self, access: &Access, columns: Run) -> Result<(), Error> {
+        let buffer = self.kernel.buffer(access.buffer);
+        let Element::Int4(axes) = buffer.element else { return Ok(()) };
+        let last = access.index.len() - 1;
+        if axes.end as usize > last && (axes.first as usize) < last {
+            return self.fault("a tile reads int4 whose rows are the last axis", access.place);
+        }
+        let is_even = |index: Affine| {
+            index.constant % 2 == 0 && index.terms.iter().all(|(&at, by)| at == columns.variable || by % 2 == 0)
+        };
+        if Affine::of(&access.index[last]).is_some_and(is_even) {
+            return Ok(());
+        }
+        self.fault("a tile of int4 begins at an even column, two lying in a byte", access.place)
     }
 
     fn is_float(&self, access: &Access) -> Result<(), Error> {
@@ -142,8 +167,7 @@ impl Check<'_> {
             return self.fault("a tile's factors are reals no wider than the arithmetic, along an axis", access.place);
         }
         match self.kernel.buffer(access.buffer).element {
-            Element::Int4(_) => self.fault("a tile reads no int4", access.place),
-            Element::Int8(_) if std::ptr::eq(access, &self.tile.left) => {
+            Element::Int8(_) | Element::Int4(_) if std::ptr::eq(access, &self.tile.left) => {
                 self.fault("a tile reads integers with scales on its right alone", access.place)
             }
             _ => Ok(()),

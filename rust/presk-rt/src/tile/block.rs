@@ -1,10 +1,12 @@
 //! Blocks of a tile whose sums a machine's registers hold, and how tiles are cut into them.
 
+use super::Kind;
 use super::real::{Real, Vector};
-use super::row::Rows;
+use super::row::{Read, Rows};
 use super::stage::Factor;
 
-/// A block's operands, of the arithmetic type. Strides are in bytes.
+/// A block's operands: sums and left factors of the arithmetic type, right ones as the block reads them. Strides are in
+/// bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Block<T> {
     pub sum: *mut T,
@@ -12,13 +14,13 @@ pub(super) struct Block<T> {
     pub left: *const T,
     pub left_row: i64,
     pub left_step: i64,
-    pub right: *const T,
+    pub right: *const u8,
     pub right_step: i64,
     pub depth: u64,
     pub continues: bool,
 }
 
-/// Computes M rows of N vectors.
+/// Computes M rows of N vectors, whose right factors have no scales.
 ///
 /// Inlined into functions compiled for the vector's instruction set.
 ///
@@ -26,7 +28,9 @@ pub(super) struct Block<T> {
 /// At the strides, M rows of N vectors of sums may be read and written, `depth` terms of M left factors and of N vectors
 /// of right ones read; the sums overlap nothing else. The machine has the vector's instruction set.
 #[inline(always)]
-pub(super) unsafe fn compute<V: Vector, const M: usize, const N: usize, const FUSED: bool>(block: &Block<V::Real>) {
+pub(super) unsafe fn compute<V: Vector, R: Read<V, Scales = ()>, const M: usize, const N: usize, const FUSED: bool>(
+    block: &Block<V::Real>,
+) {
     // SAFETY: every access is one that the caller vouches for.
     unsafe {
         let mut sums = [[V::zero(); N]; M];
@@ -42,7 +46,7 @@ pub(super) unsafe fn compute<V: Vector, const M: usize, const N: usize, const FU
         for _ in 0..block.depth {
             let mut vectors = [V::zero(); N];
             for (column, vector) in vectors.iter_mut().enumerate() {
-                *vector = V::load(right.add(column * V::LANES));
+                *vector = R::read(right, column * V::LANES, (), std::ptr::null());
             }
             for (number, sums) in sums.iter_mut().enumerate() {
                 let factor = V::broadcast(left.byte_offset(block.left_row as isize * number.cast_signed()));
@@ -61,33 +65,55 @@ pub(super) unsafe fn compute<V: Vector, const M: usize, const N: usize, const FU
     }
 }
 
-/// [`compute`] for some rows, vectors and fusing, and [`super::stage::widen`], compiled for an instruction set.
+/// [`compute`] for some rows, vectors and fusing, [`super::stage::widen`] and [`super::stage::narrow`], compiled for an
+/// instruction set.
 pub(super) type Compute<T> = unsafe fn(&Block<T>);
 pub(super) type Widen<T> = unsafe fn(&Factor, usize, usize, *mut T, usize);
+pub(super) type Narrowing<T> = unsafe fn(*const T, usize, usize, *mut u16, isize);
 
-/// The blocks of an instruction set: for one, two and four vectors those of each number of rows, from one on.
-pub(super) struct Blocks<T: 'static> {
-    /// Columns to a vector.
-    pub lanes: usize,
-    /// Plain, then fused.
+/// Blocks by how the right factor is read: for one, two and four vectors those of each number of rows, from one on; each
+/// plain, then fused.
+pub(super) struct Heights<T: 'static> {
     pub single: [&'static [Compute<T>]; 2],
     pub double: [&'static [Compute<T>]; 2],
     pub quadruple: [&'static [Compute<T>]; 2],
+}
+
+/// The blocks of an instruction set.
+pub(super) struct Blocks<T: 'static> {
+    /// Columns to a vector.
+    pub lanes: usize,
+    pub own: Heights<T>,
+    /// Of right factors that are bf16, where they are widened in registers.
+    pub bf16: Option<Heights<T>>,
     pub widen: Widen<T>,
+    pub narrow: Narrowing<T>,
     /// Tiles of one row.
     pub rows: Rows<T>,
 }
 
 impl<T: Real> Blocks<T> {
-    /// Computes `rows` rows of `width` columns, a multiple of the lanes.
+    /// The blocks that read right factors of a kind where they lie; none where these are staged.
+    pub fn of(&self, kind: Kind) -> Option<&Heights<T>> {
+        match kind {
+            Kind::Own => Some(&self.own),
+            Kind::Bf16 => self.bf16.as_ref(),
+            Kind::F32 | Kind::Int8 | Kind::Int4 => None,
+        }
+    }
+
+    /// Computes `rows` rows of `width` columns, a multiple of the lanes, the right factor being of a kind there are blocks
+    /// for.
     ///
     /// # Safety
     /// As for [`compute`], with all rows and columns.
-    pub unsafe fn all(&self, whole: Block<T>, rows: usize, width: usize, fused: bool) {
+    pub unsafe fn all(&self, whole: Block<T>, kind: Kind, rows: usize, width: usize, fused: bool) {
+        let Some(heights) = self.of(kind) else { unreachable!("what no block reads has been staged") };
+        let bytes = kind.bits::<T>() / 8;
         let mut column = 0;
         while column < width {
             let vectors = (width - column) / self.lanes;
-            let (blocks, taken) = self.widest(rows, vectors, fused);
+            let (blocks, taken) = heights.widest(rows, vectors, fused);
             // Rows in parts as equal as can be: a last one of a row or two would wait for its own sums.
             let parts = rows.div_ceil(blocks.len());
             let mut row = 0;
@@ -99,7 +125,7 @@ impl<T: Real> Blocks<T> {
                         .wrapping_byte_offset(whole.sum_row as isize * row.cast_signed())
                         .wrapping_add(column),
                     left: whole.left.wrapping_byte_offset(whole.left_row as isize * row.cast_signed()),
-                    right: whole.right.wrapping_add(column),
+                    right: whole.right.wrapping_add(column * bytes),
                     ..whole
                 };
                 // SAFETY: a part of what the caller vouches for; the table is of the machine's instruction set.
@@ -109,7 +135,9 @@ impl<T: Real> Blocks<T> {
             column += taken * self.lanes;
         }
     }
+}
 
+impl<T: Real> Heights<T> {
     /// The blocks for the next columns, and how many vectors they take: four where all rows fit at that width, else two.
     fn widest(&self, rows: usize, vectors: usize, fused: bool) -> (&'static [Compute<T>], usize) {
         let fused = usize::from(fused);

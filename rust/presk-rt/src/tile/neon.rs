@@ -1,15 +1,15 @@
 //! Tiles on AArch64: NEON.
 
 use std::arch::aarch64::{
-    float32x4_t, float64x2_t, vaddq_f32, vaddq_f64, vcreate_s8, vcvtq_f32_s32, vdupq_n_f32, vdupq_n_f64, vfmaq_f32,
-    vfmaq_f64, vget_low_s16, vld1_u16, vld1q_f32, vld1q_f64, vmovl_s8, vmovl_s16, vmulq_f32, vmulq_f64,
-    vreinterpretq_f32_u32, vshll_n_u16, vst1q_f32, vst1q_f64,
+    float32x4_t, float64x2_t, vaddq_f32, vaddq_f64, vcreate_s8, vcvtq_f32_s32, vdupq_n_f32, vdupq_n_f64, vdupq_n_s32,
+    vfmaq_f32, vfmaq_f64, vget_low_s16, vld1_u16, vld1q_f32, vld1q_f64, vld1q_s32, vmovl_s8, vmovl_s16, vmulq_f32,
+    vmulq_f64, vreinterpretq_f32_u32, vshll_n_u16, vshlq_s32, vshrq_n_s32, vst1q_f32, vst1q_f64,
 };
 
-use super::block::{Blocks, compute};
+use super::block::{Blocks, Heights, compute};
 use super::real::Vector;
-use super::row::{self, Bf16, ByColumn, ByTerm, Narrow, Own, Rows};
-use super::stage::widen;
+use super::row::{self, Bf16, ByColumn, ByTerm, Narrow, Narrows, Own, Rows, Scaled};
+use super::stage::{self, widen};
 use super::{Form, Operands, run};
 
 macro_rules! vector {
@@ -71,6 +71,16 @@ impl Narrow for float32x4_t {
     }
 
     #[inline(always)]
+    unsafe fn widen_int4(from: *const u8) -> Self {
+        // SAFETY: two bytes, at any alignment. Each lane brings its own four bits to its top, then down with their sign.
+        unsafe {
+            let words = vdupq_n_s32(i32::from(from.cast::<u16>().read_unaligned()));
+            let tops = vshlq_s32(words, vld1q_s32([28, 24, 20, 16].as_ptr()));
+            vcvtq_f32_s32(vshrq_n_s32::<28>(tops))
+        }
+    }
+
+    #[inline(always)]
     unsafe fn times(self, other: Self) -> Self {
         // SAFETY: see above.
         unsafe { vmulq_f32(self, other) }
@@ -79,9 +89,10 @@ impl Narrow for float32x4_t {
 
 /// The functions of one row, by how the right factor is read.
 macro_rules! widths {
-    ($vector:ty, $read:ident) => {
+    ($vector:ty, $read:ty) => {
         [
             [row::compute::<$vector, $read, 8, false>, row::compute::<$vector, $read, 8, true>],
+            [row::compute::<$vector, $read, 4, false>, row::compute::<$vector, $read, 4, true>],
             [row::compute::<$vector, $read, 2, false>, row::compute::<$vector, $read, 2, true>],
             [row::compute::<$vector, $read, 1, false>, row::compute::<$vector, $read, 1, true>],
         ]
@@ -92,9 +103,11 @@ macro_rules! narrow {
     ($vector:ty) => {
         Rows {
             own: widths!($vector, Own),
-            bf16: Some(widths!($vector, Bf16)),
-            by_column: Some(widths!($vector, ByColumn)),
-            by_term: Some(widths!($vector, ByTerm)),
+            narrow: Some(Narrows {
+                bf16: widths!($vector, Bf16),
+                int8: Scaled { by_column: widths!($vector, ByColumn<8>), by_term: widths!($vector, ByTerm<8>) },
+                int4: Scaled { by_column: widths!($vector, ByColumn<4>), by_term: widths!($vector, ByTerm<4>) },
+            }),
         }
     };
 }
@@ -102,32 +115,46 @@ macro_rules! narrow {
 /// Those of a vector that widens nothing.
 macro_rules! plain {
     ($vector:ty) => {
-        Rows { own: widths!($vector, Own), bf16: None, by_column: None, by_term: None }
+        Rows { own: widths!($vector, Own), narrow: None }
     };
 }
 
 macro_rules! column {
-    ($vector:ty, $n:literal, $fused:literal, [$($m:literal)*]) => {
-        &[$(compute::<$vector, $m, $n, $fused>),*]
+    ($vector:ty, $read:ty, $n:literal, $fused:literal, [$($m:literal)*]) => {
+        &[$(compute::<$vector, $read, $m, $n, $fused>),*]
     };
 }
 
-/// The blocks of a vector. Thirty-two registers hold the sums of twelve rows of two vectors, or of six rows of four.
+/// The blocks of a vector that read the right factor in one way. Thirty-two registers hold the sums of twelve rows of two
+/// vectors, or of six rows of four.
+macro_rules! heights {
+    ($vector:ty, $read:ty) => {
+        heights!($vector, $read, [1 2 3 4 5 6 7 8 9 10 11 12], [1 2 3 4 5 6])
+    };
+    ($vector:ty, $read:ty, $rows:tt, $few:tt) => {
+        Heights {
+            single: [column!($vector, $read, 1, false, $rows), column!($vector, $read, 1, true, $rows)],
+            double: [column!($vector, $read, 2, false, $rows), column!($vector, $read, 2, true, $rows)],
+            quadruple: [column!($vector, $read, 4, false, $few), column!($vector, $read, 4, true, $few)],
+        }
+    };
+}
+
 macro_rules! blocks {
-    ($vector:ty, $real:ty, $reads:ident) => {
+    ($vector:ty, $real:ty, $bf16:expr, $reads:ident) => {
         Blocks {
             lanes: <$vector as Vector>::LANES,
-            single: [column!($vector, 1, false, [1 2 3 4 5 6 7 8 9 10 11 12]), column!($vector, 1, true, [1 2 3 4 5 6 7 8 9 10 11 12])],
-            double: [column!($vector, 2, false, [1 2 3 4 5 6 7 8 9 10 11 12]), column!($vector, 2, true, [1 2 3 4 5 6 7 8 9 10 11 12])],
-            quadruple: [column!($vector, 4, false, [1 2 3 4 5 6]), column!($vector, 4, true, [1 2 3 4 5 6])],
+            own: heights!($vector, Own),
+            bf16: $bf16,
             widen: widen::<$real>,
+            narrow: stage::narrow::<$real>,
             rows: $reads!($vector),
         }
     };
 }
 
-static F32: Blocks<f32> = blocks!(float32x4_t, f32, narrow);
-static F64: Blocks<f64> = blocks!(float64x2_t, f64, plain);
+static F32: Blocks<f32> = blocks!(float32x4_t, f32, Some(heights!(float32x4_t, Bf16)), narrow);
+static F64: Blocks<f64> = blocks!(float64x2_t, f64, None, plain);
 
 macro_rules! routine {
     ($name:ident, $real:ty, $table:ident) => {

@@ -1,8 +1,12 @@
 //! The types that tiles compute in, and vectors of them.
 
+use crate::numbers::{narrow, narrow_bf16};
+
 /// f32 or f64.
 pub(super) trait Real: Copy {
     fn from_f32(value: f32) -> Self;
+    /// The nearest bf16, by way of f32.
+    fn to_bf16(self) -> u16;
 }
 
 impl Real for f32 {
@@ -10,12 +14,22 @@ impl Real for f32 {
     fn from_f32(value: f32) -> Self {
         value
     }
+
+    #[inline(always)]
+    fn to_bf16(self) -> u16 {
+        narrow_bf16(self)
+    }
 }
 
 impl Real for f64 {
     #[inline(always)]
     fn from_f32(value: f32) -> Self {
         f64::from(value)
+    }
+
+    #[inline(always)]
+    fn to_bf16(self) -> u16 {
+        narrow_bf16(narrow(self))
     }
 }
 

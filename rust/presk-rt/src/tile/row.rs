@@ -1,8 +1,10 @@
 //! Tiles of one row: a vector times a matrix, where each element of the right factor is used once.
 //!
-//! Nothing is staged: what is narrower is widened in registers as it is read. And since the tile's columns are a small
-//! part of the matrix's rows, so that the processor sees no stream of reads, the columns to the right, which the next tile
-//! takes, are asked for ahead.
+//! Nothing is staged: what is narrower is widened in registers as it is read. Where the columns are more than registers
+//! hold sums of, the row goes over all of them for a few terms, then for the next few, its sums waiting in the nearest
+//! cache: so memory is read in long runs, and the terms that come next are asked for ahead. Fewer columns are a small part
+//! of the matrix's rows, and the processor sees no stream of reads: then the columns to the right are asked for, which the
+//! next tile takes.
 
 use super::real::{Real, Vector};
 use super::{Form, Kind, Operands};
@@ -11,14 +13,14 @@ use super::{Form, Kind, Operands};
 pub(super) trait Read<V: Vector> {
     /// What is known of the scales before the first term.
     type Scales: Copy;
-    /// Bytes of an element.
-    const BYTES: usize;
+    /// Bits of an element.
+    const BITS: usize;
 
     /// # Safety
     /// There is a scale for each lane, if there are any. As for [`Vector::zero`], as all that follow.
     unsafe fn scales(row: &Row<V::Real>, column: usize) -> Self::Scales;
 
-    /// A vector of elements, widened and scaled.
+    /// A vector of elements, widened and scaled, from a column on that is a multiple of the lanes.
     ///
     /// # Safety
     /// There are as many elements.
@@ -29,14 +31,14 @@ pub(super) trait Read<V: Vector> {
 pub(super) struct Own;
 /// The upper halves of f32s.
 pub(super) struct Bf16;
-/// Bytes with a scale for each column.
-pub(super) struct ByColumn;
-/// Bytes with a scale for each term.
-pub(super) struct ByTerm;
+/// Integers of eight or four bits with a scale for each column.
+pub(super) struct ByColumn<const BITS: usize>;
+/// Integers of eight or four bits with a scale for each term.
+pub(super) struct ByTerm<const BITS: usize>;
 
 impl<V: Vector> Read<V> for Own {
     type Scales = ();
-    const BYTES: usize = size_of::<V::Real>();
+    const BITS: usize = 8 * size_of::<V::Real>();
 
     #[inline(always)]
     unsafe fn scales(_: &Row<V::Real>, _: usize) {}
@@ -60,6 +62,11 @@ pub(super) trait Narrow: Vector<Real = f32> {
     /// # Safety
     /// There are as many.
     unsafe fn widen_int8(from: *const i8) -> Self;
+    /// As many integers of four bits, two to a byte, the low one first.
+    ///
+    /// # Safety
+    /// There are as many, from a byte's low one on.
+    unsafe fn widen_int4(from: *const u8) -> Self;
     /// self · other.
     ///
     /// # Safety
@@ -69,7 +76,7 @@ pub(super) trait Narrow: Vector<Real = f32> {
 
 impl<V: Narrow> Read<V> for Bf16 {
     type Scales = ();
-    const BYTES: usize = 2;
+    const BITS: usize = 16;
 
     #[inline(always)]
     unsafe fn scales(_: &Row<f32>, _: usize) {}
@@ -81,9 +88,21 @@ impl<V: Narrow> Read<V> for Bf16 {
     }
 }
 
-impl<V: Narrow> Read<V> for ByColumn {
+/// Integers of so many bits from a column on.
+///
+/// # Safety
+/// As for [`Read::read`].
+#[inline(always)]
+unsafe fn integers<V: Narrow, const BITS: usize>(from: *const u8, column: usize) -> V {
+    // SAFETY: as the caller vouches; a column that is a multiple of the lanes begins at a byte.
+    unsafe {
+        if BITS == 8 { V::widen_int8(from.cast::<i8>().add(column)) } else { V::widen_int4(from.add(column / 2)) }
+    }
+}
+
+impl<V: Narrow, const BITS: usize> Read<V> for ByColumn<BITS> {
     type Scales = V;
-    const BYTES: usize = 1;
+    const BITS: usize = BITS;
 
     #[inline(always)]
     unsafe fn scales(row: &Row<f32>, column: usize) -> V {
@@ -94,13 +113,13 @@ impl<V: Narrow> Read<V> for ByColumn {
     #[inline(always)]
     unsafe fn read(from: *const u8, column: usize, scales: V, _: *const f32) -> V {
         // SAFETY: as the caller vouches.
-        unsafe { V::widen_int8(from.cast::<i8>().add(column)).times(scales) }
+        unsafe { integers::<V, BITS>(from, column).times(scales) }
     }
 }
 
-impl<V: Narrow> Read<V> for ByTerm {
+impl<V: Narrow, const BITS: usize> Read<V> for ByTerm<BITS> {
     type Scales = ();
-    const BYTES: usize = 1;
+    const BITS: usize = BITS;
 
     #[inline(always)]
     unsafe fn scales(_: &Row<f32>, _: usize) {}
@@ -108,7 +127,7 @@ impl<V: Narrow> Read<V> for ByTerm {
     #[inline(always)]
     unsafe fn read(from: *const u8, column: usize, (): (), scale: *const f32) -> V {
         // SAFETY: as the caller vouches; every term has a scale.
-        unsafe { V::widen_int8(from.cast::<i8>().add(column)).times(V::broadcast(scale)) }
+        unsafe { integers::<V, BITS>(from, column).times(V::broadcast(scale)) }
     }
 }
 
@@ -124,15 +143,29 @@ pub(super) struct Row<T> {
     scale_step: i64,
     depth: u64,
     continues: bool,
+    /// From what is read to what is asked for.
+    ahead: isize,
 }
 
-/// Asks for the cache line of an address, which need not be one.
+/// Asks for the cache line of an address, which need not be one, into the second cache.
 #[inline(always)]
-fn ask_for(address: *const u8) {
+pub(super) fn ask_for(address: *const u8) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch reads nothing and faults nowhere; SSE is there on every x86-64.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
+/// The same into the nearest cache, for what is few bytes.
+#[inline(always)]
+fn ask_near(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as above.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = address;
@@ -158,11 +191,12 @@ pub(super) unsafe fn compute<V: Vector, R: Read<V>, const N: usize, const FUSED:
             }
         }
         let scales: [R::Scales; N] = std::array::from_fn(|number| R::scales(row, number * V::LANES));
-        let width = N * V::LANES * R::BYTES;
+        let width = N * V::LANES * R::BITS / 8;
         let (mut left, mut right, mut scale) = (row.left, row.right, row.scales);
         for _ in 0..row.depth {
             for line in 0..width.div_ceil(LINE) {
-                ask_for(right.wrapping_add(width + line * LINE));
+                let address = right.wrapping_offset(row.ahead).wrapping_add(line * LINE);
+                if R::BITS < 16 { ask_near(address) } else { ask_for(address) }
             }
             let factor = V::broadcast(left);
             for (number, (sum, &scales)) in sums.iter_mut().zip(&scales).enumerate() {
@@ -181,29 +215,52 @@ pub(super) unsafe fn compute<V: Vector, R: Read<V>, const N: usize, const FUSED:
 /// [`compute`] compiled for an instruction set.
 pub(super) type Compute<T> = unsafe fn(&Row<T>);
 
-/// Of a way to read: eight vectors, two, one; each plain, then fused.
-pub(super) type Widths<T> = [[Compute<T>; 2]; 3];
+/// Of a way to read: eight vectors, four, two, one; each plain, then fused.
+pub(super) type Widths<T> = [[Compute<T>; 2]; 4];
+
+/// Integers by their scales: one for each column, one for each term.
+pub(super) struct Scaled<T: 'static> {
+    pub by_column: Widths<T>,
+    pub by_term: Widths<T>,
+}
+
+/// What a vector widens in registers.
+pub(super) struct Narrows<T: 'static> {
+    pub bf16: Widths<T>,
+    pub int8: Scaled<T>,
+    pub int4: Scaled<T>,
+}
 
 /// The rows of an instruction set, by how the right factor is read; none for what is staged.
 pub(super) struct Rows<T: 'static> {
     pub own: Widths<T>,
-    pub bf16: Option<Widths<T>>,
-    pub by_column: Option<Widths<T>>,
-    pub by_term: Option<Widths<T>>,
+    pub narrow: Option<Narrows<T>>,
 }
 
 impl<T: Real> Rows<T> {
-    /// The widths for a tile of one row whose right factor may be read in whole vectors; none where it is staged.
+    /// The widths for a tile of one row; none where it is staged.
     pub fn of(&self, form: &Form) -> Option<&Widths<T>> {
+        let integers = |each: fn(&Narrows<T>) -> &Scaled<T>| {
+            let scaled = each(self.narrow.as_ref()?);
+            match (form.scale_step, form.scale_column) {
+                (_, 0) => Some(&scaled.by_term),
+                (0, _) => Some(&scaled.by_column),
+                _ => None,
+            }
+        };
         match form.right {
             Kind::Own => Some(&self.own),
-            Kind::Bf16 => self.bf16.as_ref(),
-            Kind::Int8 if form.scale_step == 0 && form.scale_column != 0 => self.by_column.as_ref(),
-            Kind::Int8 if form.scale_column == 0 => self.by_term.as_ref(),
-            Kind::F32 | Kind::Int8 => None,
+            Kind::F32 => None,
+            Kind::Bf16 => Some(&self.narrow.as_ref()?.bf16),
+            Kind::Int8 => integers(|narrow| &narrow.int8),
+            Kind::Int4 => integers(|narrow| &narrow.int4),
         }
     }
 }
+
+/// Terms at a time, where there are more columns than these.
+const TERMS: u64 = 8;
+const SHORT: usize = 64;
 
 /// Computes a tile of one row, `width` columns in vectors of `lanes`.
 ///
@@ -211,32 +268,44 @@ impl<T: Real> Rows<T> {
 /// As for [`super::run`], of whole vectors; the left factor is of the arithmetic type, the right one what the functions
 /// read, and these are of the machine's instruction set.
 pub(super) unsafe fn all<T: Real>(form: &Form, operands: Operands<T>, widths: &Widths<T>, width: usize, lanes: usize) {
-    let size = match form.right {
-        Kind::Own => size_of::<T>(),
-        Kind::F32 => 4,
-        Kind::Bf16 => 2,
-        Kind::Int8 => 1,
-    };
-    let mut column = 0;
-    while column < width {
-        let (taken, functions) = match (width - column) / lanes {
-            8.. => (8, &widths[0]),
-            2.. => (2, &widths[1]),
-            _ => (1, &widths[2]),
-        };
-        let row = Row {
-            sum: operands.sum.wrapping_add(column),
-            left: operands.left.cast(),
-            left_step: form.left_step,
-            right: operands.right.wrapping_add(column * size),
-            right_step: form.right_step,
-            scales: operands.scales.wrapping_byte_add(column * form.scale_column as usize),
-            scale_step: form.scale_step,
-            depth: form.depth,
-            continues: form.continues,
-        };
-        // SAFETY: a part of what the caller vouches for.
-        unsafe { functions[usize::from(form.fused)](&row) };
-        column += taken * lanes;
+    let bits = form.right.bits::<T>();
+    let is_long = width > SHORT;
+    let terms = if is_long { TERMS } else { form.depth };
+    let most = if is_long { SHORT / lanes } else { 8 };
+    let mut done = 0;
+    loop {
+        let depth = terms.min(form.depth - done);
+        let skipped = done.cast_signed() as isize;
+        let first = operands.right.wrapping_offset(form.right_step as isize * skipped);
+        let scales = operands.scales.wrapping_byte_offset(form.scale_step as isize * skipped);
+        let mut column = 0;
+        while column < width {
+            let (taken, functions) = match ((width - column) / lanes).min(most) {
+                8.. => (8, &widths[0]),
+                4.. => (4, &widths[1]),
+                2.. => (2, &widths[2]),
+                _ => (1, &widths[3]),
+            };
+            let right = taken * lanes * bits / 8;
+            let row = Row {
+                sum: operands.sum.wrapping_add(column),
+                left: operands.left.wrapping_offset(form.left_step as isize * skipped).cast(),
+                left_step: form.left_step,
+                right: first.wrapping_add(column * bits / 8),
+                right_step: form.right_step,
+                scales: scales.wrapping_byte_add(column * form.scale_column as usize),
+                scale_step: form.scale_step,
+                depth,
+                continues: form.continues || done > 0,
+                ahead: if is_long { (TERMS.cast_signed() * form.right_step) as isize } else { right.cast_signed() },
+            };
+            // SAFETY: a part of what the caller vouches for.
+            unsafe { functions[usize::from(form.fused)](&row) };
+            column += taken * lanes;
+        }
+        done += depth;
+        if done >= form.depth {
+            return;
+        }
     }
 }

@@ -16,10 +16,10 @@ pub(super) struct Factor {
 }
 
 impl Factor {
-    /// The left factor after some terms: its rows are the tile's, the elements terms.
-    pub fn left(form: &Form, first: *const u8, done: isize) -> Self {
+    /// The left factor from a term on: its rows are the tile's, the elements terms.
+    pub fn left(form: &Form, first: *const u8) -> Self {
         Self {
-            first: first.wrapping_offset(form.left_step as isize * done),
+            first,
             kind: form.left,
             row: form.left_row as isize,
             step: form.left_step as isize,
@@ -29,25 +29,16 @@ impl Factor {
         }
     }
 
-    /// Its first element.
-    pub fn first(&self) -> *const u8 {
-        self.first
-    }
-
-    /// The right factor after some terms: its rows are terms, the elements columns, side by side.
-    pub fn right<T: Real>(form: &Form, first: *const u8, scales: *const f32, done: isize) -> Self {
-        let step = match form.right {
-            Kind::Own => size_of::<T>(),
-            Kind::F32 => 4,
-            Kind::Bf16 => 2,
-            Kind::Int8 => 1,
-        };
+    /// The right factor from a term on: its rows are terms, the elements columns, side by side.
+    pub fn right<T: Real>(form: &Form, first: *const u8, scales: *const f32) -> Self {
+        // Of int4 this is nothing: they are taken two to a byte.
+        let step = form.right.bits::<T>() / 8;
         Self {
-            first: first.wrapping_offset(form.right_step as isize * done),
+            first,
             kind: form.right,
             row: form.right_step as isize,
             step: step.cast_signed(),
-            scales: scales.wrapping_byte_offset(form.scale_step as isize * done),
+            scales,
             scale_row: form.scale_step as isize,
             scale_step: form.scale_column as isize,
         }
@@ -86,6 +77,14 @@ pub(super) unsafe fn widen<T: Real>(factor: &Factor, rows: usize, count: usize, 
                         *place = T::from_f32(f32::from(from.cast::<i8>().add(column).read()) * scale);
                     }
                 }
+                Kind::Int4 => {
+                    for (column, place) in row.iter_mut().enumerate() {
+                        let byte = from.add(column / 2).read();
+                        let q = (byte << (4 * (1 - column % 2))).cast_signed() >> 4;
+                        let scale = scales.wrapping_byte_offset(factor.scale_step * column.cast_signed());
+                        *place = T::from_f32(f32::from(q) * scale.read_unaligned());
+                    }
+                }
             }
             to.add(number * width + count).write_bytes(0, width - count);
         }
@@ -108,5 +107,22 @@ unsafe fn fill<T, E: Copy>(row: &mut [T], from: *const E, step: isize, widened: 
     for (number, place) in row.iter_mut().enumerate() {
         // SAFETY: as the caller vouches.
         *place = widened(unsafe { from.byte_offset(step * number.cast_signed()).read_unaligned() });
+    }
+}
+
+/// Rounds `rows` rows of `count` sums, side by side, to bf16 at rows `step` bytes apart.
+///
+/// Inlined into functions compiled for each instruction set, whose vectors its loops then run in.
+///
+/// # Safety
+/// There are as many sums, and as many places, which overlap nothing.
+#[inline(always)]
+pub(super) unsafe fn narrow<T: Real>(sums: *const T, rows: usize, count: usize, to: *mut u16, step: isize) {
+    for number in 0..rows {
+        let row = to.wrapping_byte_offset(step * number.cast_signed());
+        for column in 0..count {
+            // SAFETY: as the caller vouches.
+            unsafe { row.add(column).write_unaligned(sums.add(number * count + column).read().to_bf16()) };
+        }
     }
 }

@@ -1,21 +1,24 @@
 //! Tiles on x86-64: SSE2, AVX2 with FMA, AVX-512.
 
 use std::arch::x86_64::{
-    __m128, __m128d, __m256, __m256d, __m512, __m512d, _mm_add_pd, _mm_add_ps, _mm_loadl_epi64, _mm_loadu_pd,
-    _mm_loadu_ps, _mm_loadu_si128, _mm_mul_pd, _mm_mul_ps, _mm_set1_pd, _mm_set1_ps, _mm_setzero_pd, _mm_setzero_ps,
-    _mm_storeu_pd, _mm_storeu_ps, _mm256_add_pd, _mm256_add_ps, _mm256_castsi256_ps, _mm256_cvtepi8_epi32,
-    _mm256_cvtepi32_ps, _mm256_cvtepu16_epi32, _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_loadu_pd, _mm256_loadu_ps,
-    _mm256_loadu_si256, _mm256_mul_pd, _mm256_mul_ps, _mm256_set1_pd, _mm256_set1_ps, _mm256_setzero_pd,
-    _mm256_setzero_ps, _mm256_slli_epi32, _mm256_storeu_pd, _mm256_storeu_ps, _mm512_add_pd, _mm512_add_ps,
-    _mm512_castsi512_ps, _mm512_cvtepi8_epi32, _mm512_cvtepi32_ps, _mm512_cvtepu16_epi32, _mm512_fmadd_pd,
-    _mm512_fmadd_ps, _mm512_loadu_pd, _mm512_loadu_ps, _mm512_mul_pd, _mm512_mul_ps, _mm512_set1_pd, _mm512_set1_ps,
-    _mm512_setzero_pd, _mm512_setzero_ps, _mm512_slli_epi32, _mm512_storeu_pd, _mm512_storeu_ps,
+    __m128, __m128d, __m256, __m256d, __m512, __m512d, _mm_add_pd, _mm_add_ps, _mm_castsi128_ps, _mm_cvtepi32_ps,
+    _mm_cvtsi32_si128, _mm_loadl_epi64, _mm_loadu_pd, _mm_loadu_ps, _mm_loadu_si128, _mm_mul_pd, _mm_mul_ps,
+    _mm_set_epi32, _mm_set1_pd, _mm_set1_ps, _mm_setzero_pd, _mm_setzero_ps, _mm_setzero_si128, _mm_srai_epi32,
+    _mm_storeu_pd, _mm_storeu_ps, _mm_unpacklo_epi8, _mm_unpacklo_epi16, _mm256_add_pd, _mm256_add_ps,
+    _mm256_castsi256_ps, _mm256_cvtepi8_epi32, _mm256_cvtepi32_ps, _mm256_cvtepu16_epi32, _mm256_fmadd_pd,
+    _mm256_fmadd_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_mul_pd, _mm256_mul_ps,
+    _mm256_set_epi32, _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps, _mm256_setzero_pd, _mm256_setzero_ps,
+    _mm256_slli_epi32, _mm256_sllv_epi32, _mm256_srai_epi32, _mm256_storeu_pd, _mm256_storeu_ps, _mm512_add_pd,
+    _mm512_add_ps, _mm512_castsi512_ps, _mm512_cvtepi8_epi32, _mm512_cvtepi32_ps, _mm512_cvtepu8_epi64,
+    _mm512_cvtepu16_epi32, _mm512_fmadd_pd, _mm512_fmadd_ps, _mm512_loadu_pd, _mm512_loadu_ps, _mm512_mul_pd,
+    _mm512_mul_ps, _mm512_or_si512, _mm512_permutexvar_ps, _mm512_set_ps, _mm512_set1_pd, _mm512_set1_ps,
+    _mm512_setzero_pd, _mm512_setzero_ps, _mm512_slli_epi32, _mm512_slli_epi64, _mm512_storeu_pd, _mm512_storeu_ps,
 };
 
-use super::block::{Block, Blocks, compute};
+use super::block::{Block, Blocks, Heights, compute};
 use super::real::{Real, Vector};
-use super::row::{self, Bf16, ByColumn, ByTerm, Narrow, Own, Read, Row, Rows};
-use super::stage::{Factor, widen};
+use super::row::{self, Bf16, ByColumn, ByTerm, Narrow, Narrows, Own, Read, Row, Rows, Scaled};
+use super::stage::{Factor, narrow, widen};
 use super::{Form, Operands, run};
 
 macro_rules! vector {
@@ -104,52 +107,102 @@ vector!(
     _mm512_fmadd_pd
 );
 
-macro_rules! narrow_vector {
-    ($vector:ty, $half:ident, $quarter:ident, $raise:ident, $shift:ident, $cast:ident, $extend:ident, $convert:ident, $mul:ident) => {
-        impl Narrow for $vector {
-            #[inline(always)]
-            unsafe fn widen_bf16(from: *const u16) -> Self {
-                // SAFETY: the caller vouches for the memory, as below.
-                unsafe { $cast($shift::<16>($raise($half(from.cast())))) }
-            }
+impl Narrow for __m128 {
+    #[inline(always)]
+    unsafe fn widen_bf16(from: *const u16) -> Self {
+        // SAFETY: the caller vouches for the memory, as below.
+        unsafe { _mm_castsi128_ps(_mm_unpacklo_epi16(_mm_setzero_si128(), _mm_loadl_epi64(from.cast()))) }
+    }
 
-            #[inline(always)]
-            unsafe fn widen_int8(from: *const i8) -> Self {
-                // SAFETY: as above.
-                unsafe { $convert($extend($quarter(from.cast()))) }
-            }
-
-            #[inline(always)]
-            unsafe fn times(self, other: Self) -> Self {
-                // SAFETY: the machine has the instruction set.
-                unsafe { $mul(self, other) }
-            }
+    #[inline(always)]
+    unsafe fn widen_int8(from: *const i8) -> Self {
+        // SAFETY: as above; each byte goes to the top of its lane, then down again with its sign.
+        unsafe {
+            let bytes = _mm_cvtsi32_si128(from.cast::<i32>().read_unaligned());
+            let twice = _mm_unpacklo_epi8(bytes, bytes);
+            _mm_cvtepi32_ps(_mm_srai_epi32::<24>(_mm_unpacklo_epi16(twice, twice)))
         }
-    };
+    }
+
+    #[inline(always)]
+    unsafe fn widen_int4(from: *const u8) -> Self {
+        // SAFETY: as above; two bytes.
+        unsafe {
+            let word = i32::from(from.cast::<u16>().read_unaligned());
+            let tops = _mm_set_epi32(word << 16, word << 20, word << 24, word << 28);
+            _mm_cvtepi32_ps(_mm_srai_epi32::<28>(tops))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn times(self, other: Self) -> Self {
+        // SAFETY: every x86-64 has SSE2.
+        unsafe { _mm_mul_ps(self, other) }
+    }
 }
 
-narrow_vector!(
-    __m256,
-    _mm_loadu_si128,
-    _mm_loadl_epi64,
-    _mm256_cvtepu16_epi32,
-    _mm256_slli_epi32,
-    _mm256_castsi256_ps,
-    _mm256_cvtepi8_epi32,
-    _mm256_cvtepi32_ps,
-    _mm256_mul_ps
-);
-narrow_vector!(
-    __m512,
-    _mm256_loadu_si256,
-    _mm_loadu_si128,
-    _mm512_cvtepu16_epi32,
-    _mm512_slli_epi32,
-    _mm512_castsi512_ps,
-    _mm512_cvtepi8_epi32,
-    _mm512_cvtepi32_ps,
-    _mm512_mul_ps
-);
+impl Narrow for __m256 {
+    #[inline(always)]
+    unsafe fn widen_bf16(from: *const u16) -> Self {
+        // SAFETY: the caller vouches for the memory and the instruction set, as below.
+        unsafe { _mm256_castsi256_ps(_mm256_slli_epi32::<16>(_mm256_cvtepu16_epi32(_mm_loadu_si128(from.cast())))) }
+    }
+
+    #[inline(always)]
+    unsafe fn widen_int8(from: *const i8) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(from.cast()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn widen_int4(from: *const u8) -> Self {
+        // SAFETY: as above; four bytes. Each lane brings its own four bits to its top, then down again with their sign.
+        unsafe {
+            let words = _mm256_set1_epi32(from.cast::<i32>().read_unaligned());
+            let tops = _mm256_sllv_epi32(words, _mm256_set_epi32(0, 4, 8, 12, 16, 20, 24, 28));
+            _mm256_cvtepi32_ps(_mm256_srai_epi32::<28>(tops))
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn times(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm256_mul_ps(self, other) }
+    }
+}
+
+impl Narrow for __m512 {
+    #[inline(always)]
+    unsafe fn widen_bf16(from: *const u16) -> Self {
+        // SAFETY: the caller vouches for the memory and the instruction set, as below.
+        unsafe { _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(_mm256_loadu_si256(from.cast())))) }
+    }
+
+    #[inline(always)]
+    unsafe fn widen_int8(from: *const i8) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(from.cast()))) }
+    }
+
+    #[inline(always)]
+    unsafe fn widen_int4(from: *const u8) -> Self {
+        // SAFETY: as above; eight bytes, each in the lower half of eight. Its high bits go to the upper half, and a lane's
+        // last four bits choose one of sixteen numbers.
+        unsafe {
+            let bytes = _mm512_cvtepu8_epi64(_mm_loadl_epi64(from.cast()));
+            let lanes = _mm512_or_si512(bytes, _mm512_slli_epi64::<28>(bytes));
+            let numbers =
+                _mm512_set_ps(-1.0, -2.0, -3.0, -4.0, -5.0, -6.0, -7.0, -8.0, 7.0, 6.0, 5.0, 4.0, 3.0, 2.0, 1.0, 0.0);
+            _mm512_permutexvar_ps(lanes, numbers)
+        }
+    }
+
+    #[inline(always)]
+    unsafe fn times(self, other: Self) -> Self {
+        // SAFETY: as above.
+        unsafe { _mm512_mul_ps(self, other) }
+    }
+}
 
 /// SSE2 has no fused operation: the libm crate's, lane by lane.
 #[inline(always)]
@@ -176,16 +229,28 @@ unsafe fn each_f64(a: __m128d, b: __m128d, c: __m128d) -> __m128d {
 }
 
 macro_rules! column {
-    ($vector:ty, $n:literal, $fused:literal, [$($m:literal)*]) => {
-        &[$(block::<$vector, $m, $n, $fused>),*]
+    ($vector:ty, $read:ty, $n:literal, $fused:literal, [$($m:literal)*]) => {
+        &[$(block::<$vector, $read, $m, $n, $fused>),*]
+    };
+}
+
+/// The blocks of a vector that read the right factor in one way.
+macro_rules! heights {
+    ($vector:ty, $read:ty, $rows:tt, $few:tt) => {
+        Heights {
+            single: [column!($vector, $read, 1, false, $rows), column!($vector, $read, 1, true, $rows)],
+            double: [column!($vector, $read, 2, false, $rows), column!($vector, $read, 2, true, $rows)],
+            quadruple: [column!($vector, $read, 4, false, $few), column!($vector, $read, 4, true, $few)],
+        }
     };
 }
 
 /// The functions of one row, by how the right factor is read.
 macro_rules! widths {
-    ($vector:ty, $read:ident) => {
+    ($vector:ty, $read:ty) => {
         [
             [row::<$vector, $read, 8, false>, row::<$vector, $read, 8, true>],
+            [row::<$vector, $read, 4, false>, row::<$vector, $read, 4, true>],
             [row::<$vector, $read, 2, false>, row::<$vector, $read, 2, true>],
             [row::<$vector, $read, 1, false>, row::<$vector, $read, 1, true>],
         ]
@@ -197,9 +262,11 @@ macro_rules! narrow {
     ($vector:ty) => {
         Rows {
             own: widths!($vector, Own),
-            bf16: Some(widths!($vector, Bf16)),
-            by_column: Some(widths!($vector, ByColumn)),
-            by_term: Some(widths!($vector, ByTerm)),
+            narrow: Some(Narrows {
+                bf16: widths!($vector, Bf16),
+                int8: Scaled { by_column: widths!($vector, ByColumn<8>), by_term: widths!($vector, ByTerm<8>) },
+                int4: Scaled { by_column: widths!($vector, ByColumn<4>), by_term: widths!($vector, ByTerm<4>) },
+            }),
         }
     };
 }
@@ -207,19 +274,19 @@ macro_rules! narrow {
 /// Those of a vector that widens nothing.
 macro_rules! plain {
     ($vector:ty) => {
-        Rows { own: widths!($vector, Own), bf16: None, by_column: None, by_term: None }
+        Rows { own: widths!($vector, Own), narrow: None }
     };
 }
 
 /// The tables of a vector: `rows` are the heights of blocks one and two vectors wide, `few` of those four wide.
 macro_rules! blocks {
-    ($vector:ty, $rows:tt, $few:tt, $reads:ident) => {
+    ($vector:ty, $rows:tt, $few:tt, $bf16:expr, $reads:ident) => {
         Blocks {
             lanes: <$vector as Vector>::LANES,
-            single: [column!($vector, 1, false, $rows), column!($vector, 1, true, $rows)],
-            double: [column!($vector, 2, false, $rows), column!($vector, 2, true, $rows)],
-            quadruple: [column!($vector, 4, false, $few), column!($vector, 4, true, $few)],
+            own: heights!($vector, Own, $rows, $few),
+            bf16: $bf16,
             widen: stage::<<$vector as Vector>::Real>,
+            narrow: rounded::<<$vector as Vector>::Real>,
             rows: $reads!($vector),
         }
     };
@@ -227,7 +294,7 @@ macro_rules! blocks {
 
 /// An instruction set: its functions, their tables, and the routine for each type.
 macro_rules! level {
-    ($level:ident: $features:literal, $single:ty, $double:ty, $reads:ident, $rows:tt, $few:tt) => {
+    ($level:ident: $features:literal, $single:ty, $double:ty, $rows:tt, $few:tt) => {
         pub(super) mod $level {
             use super::*;
 
@@ -236,9 +303,11 @@ macro_rules! level {
             /// # Safety
             /// As for [`compute`].
             #[target_feature(enable = $features)]
-            unsafe fn block<V: Vector, const M: usize, const N: usize, const FUSED: bool>(block: &Block<V::Real>) {
+            unsafe fn block<V: Vector, R: Read<V, Scales = ()>, const M: usize, const N: usize, const FUSED: bool>(
+                block: &Block<V::Real>,
+            ) {
                 // SAFETY: the same contract.
-                unsafe { compute::<V, M, N, FUSED>(block) }
+                unsafe { compute::<V, R, M, N, FUSED>(block) }
             }
 
             /// [`row::compute`] for this instruction set.
@@ -261,17 +330,28 @@ macro_rules! level {
                 unsafe { widen(factor, rows, count, to, width) }
             }
 
-            pub static F32: Blocks<f32> = blocks!($single, $rows, $few, $reads);
-            pub static F64: Blocks<f64> = blocks!($double, $rows, $few, plain);
+            /// [`narrow`] for this instruction set.
+            ///
+            /// # Safety
+            /// As for [`narrow`].
+            #[target_feature(enable = $features)]
+            unsafe fn rounded<T: Real>(sums: *const T, rows: usize, count: usize, to: *mut u16, step: isize) {
+                // SAFETY: the same contract.
+                unsafe { narrow(sums, rows, count, to, step) }
+            }
+
+            pub static F32: Blocks<f32> =
+                blocks!($single, $rows, $few, Some(heights!($single, Bf16, $rows, $few)), narrow);
+            pub static F64: Blocks<f64> = blocks!($double, $rows, $few, None, plain);
         }
     };
 }
 
 // Sixteen registers hold the sums of six rows of two vectors, beside these vectors, a factor and a product; of four
 // vectors those of two rows. AVX-512 has twice as many.
-level!(baseline: "sse2", __m128, __m128d, plain, [1 2 3 4 5 6], [1 2]);
-level!(avx2: "avx2,fma", __m256, __m256d, narrow, [1 2 3 4 5 6], [1 2]);
-level!(avx512: "avx512f,avx512bw,avx512dq,avx512vl", __m512, __m512d, narrow, [1 2 3 4 5 6 7 8 9 10 11 12], [1 2 3 4 5 6]);
+level!(baseline: "sse2", __m128, __m128d, [1 2 3 4 5 6], [1 2]);
+level!(avx2: "avx2,fma", __m256, __m256d, [1 2 3 4 5 6], [1 2]);
+level!(avx512: "avx512f,avx512bw,avx512dq,avx512vl", __m512, __m512d, [1 2 3 4 5 6 7 8 9 10 11 12], [1 2 3 4 5 6]);
 
 /// A routine: the blocks of tiles of vectors of 64 bytes, and of narrower ones.
 macro_rules! routine {
