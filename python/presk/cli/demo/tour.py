@@ -40,7 +40,7 @@ ENTRY = "Writer.apply"
 TRIED = 12
 """Steps that tell how fast the machine is; the first ones aren't counted."""
 
-SECONDS = 60.0
+SECONDS = 50.0
 FEWEST, MOST = 300, 1500
 """How long the training may take where its steps aren't given, and how many there are at least and at most."""
 
