@@ -176,3 +176,26 @@ def test_entries_are_completed(tmp_path: Path) -> None:
     environment |= {"COMP_WORDS": "presk run missing.psk --entry d"}
     run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
     assert (run.stdout.strip(), run.stderr) == ("", "")
+
+
+def test_paths_that_cannot_be_looked_at(presk: Run, program: Path) -> None:
+    """A link to itself stands for a folder one may not enter, which root may; a name may be too long."""
+    Path("loop").symlink_to("loop")
+    Path("long.psk").write_text(f"import {'n' * 300}\n")
+    commands = [
+        ("run", program, "-e", "Linear{3, 2}.apply", "--dim", "batch=1", "--weights", "loop"),
+        ("run", program, "-e", "Linear{3, 2}.apply", "--dim", "batch=1", "--weights", "n" * 300),
+        ("generate", program, "--weights", "loop"),
+        ("hash", "loop"),
+        ("diff", "loop", "n" * 300),
+        ("train", program, "--out", "loop", "--resume"),
+        ("check", "loop"),
+        ("check", "long.psk"),
+        ("fmt", "loop"),
+        ("dump", "loop", "--stage", "ast"),
+    ]
+    for arguments in commands:
+        answer = presk(*arguments)
+        assert answer.code == 1, arguments
+        assert answer.err.startswith("error[E"), arguments
+        assert "fault of presk" not in answer.err, arguments

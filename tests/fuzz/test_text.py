@@ -25,7 +25,7 @@ from presk.text.spans import Source
 
 CASES = int(os.environ.get("PRESK_FUZZ", "1000"))
 SLOWEST = 5.0
-"""Seconds no single case may take, on any machine that is not broken."""
+"""Seconds of its own that no single case may take, on any machine that is not broken; others may keep it waiting."""
 
 TEXTS = [path.read_text("utf-8") for path in PROGRAMS]
 
@@ -124,7 +124,7 @@ def check_refusal(run: Callable[[], object]) -> bool:
 def test_any_text_is_read_or_refused(make: Callable[[random.Random], str]) -> None:
     for case in range(max(1, int(CASES * SHARES[make]))):
         text = make(random.Random(f"{make.__name__} {case}"))
-        began = time.monotonic()
+        began = time.thread_time()
         source = Source("x", text)
         _, found = parse(source)
         assert len(found) <= 20
@@ -135,7 +135,7 @@ def test_any_text_is_read_or_refused(make: Callable[[random.Random], str]) -> No
             assert check_refusal(lambda source=source: format_source(source)) == bool(found)
             check_refusal(lambda source=source: parse_expression(source))
             check_refusal(lambda text=text: parse_entry(text))
-        assert time.monotonic() - began < SLOWEST, (make.__name__, case)
+        assert time.thread_time() - began < SLOWEST, (make.__name__, case)
 
 
 def test_any_bytes_are_read_or_refused() -> None:
@@ -154,9 +154,9 @@ PIECES_WITHOUT_END = ["(", "{", "[", "f(\nfn ", "if c {\n", "a.", "-", "1 ", "$ 
 @pytest.mark.parametrize("piece", PIECES_WITHOUT_END)
 def test_the_time_grows_no_faster_than_the_text(piece: str) -> None:
     for closing in ("", ")", "}", "\n}", "]"):
-        began = time.monotonic()
+        began = time.thread_time()
         check_refusal(lambda closing=closing: format_source(Source("x", piece * 20_000 + closing * 20_000)))
-        assert time.monotonic() - began < SLOWEST, closing
+        assert time.thread_time() - began < SLOWEST, closing
 
 
 def test_what_parses_formats_to_the_same_program(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from presk.realization.model import Plan, Realization, read_plan, read_realizati
 from presk.run import registry, tensor_files
 from presk.run.backend import Value
 from presk.text.diagnostics import fail
-from presk.text.files import read_bytes, shown
+from presk.text.files import is_file, read_bytes, shown
 from presk.train import tokenizers
 from presk.train.checkpoints import find_weights, run_folder
 from presk.train.folder import CONFIG, read_config
@@ -168,7 +168,7 @@ def recorded_consts(path: str | Path) -> dict[str, str]:
     E8081 where the folder's configuration is damaged.
     """
     folder = run_folder(Path(path))
-    if folder is None or not (folder / CONFIG).is_file():
+    if folder is None or not is_file(folder / CONFIG):
         return {}
     found = read_config(folder).get("consts")
     consts = cast("dict[object, object]", found if isinstance(found, dict) else {})

@@ -113,14 +113,14 @@ class _Opener:
         """The file `name.psk` beside `file`, or in the library."""
         beside = None if file.path is None else file.path.parent / f"{name}.psk"
         shipped = LIBRARY / f"{name}.psk"
-        if beside is not None and beside.is_file() and beside.resolve() != file.path:
-            if shipped.is_file() and beside.resolve() != shipped:
+        if beside is not None and _is_there(beside) and beside.resolve() != file.path:
+            if _is_there(shipped) and beside.resolve() != shipped:
                 note = f"`{name}` is {beside}, which wins over the library's {name}.psk"
                 self.notes.extend([note] if note not in self.notes else [])
             return self._open_path(beside, name, span)
-        if shipped.is_file():
+        if _is_there(shipped):
             return self._open_path(shipped, name, span)
-        if beside is not None and beside.is_file():
+        if beside is not None and _is_there(beside):
             return self._open_path(beside, name, span)
         known = sorted(each.stem for each in LIBRARY.glob("*.psk"))
         hint = (
@@ -133,12 +133,13 @@ class _Opener:
     def _open_path(self, path: Path, name: str, span: Span | None) -> File | None:
         try:
             resolved = path.resolve()
+            there_is = path.exists()
             is_file = path.is_file()
         except (OSError, ValueError, RuntimeError) as error:
             self.diagnostics.append(Diagnostic("E2003", f"{str(path)!r} can't be read: {error}", span))
             return None
         if not is_file:
-            what = "is not a file" if path.exists() else "doesn't exist"
+            what = "is not a file" if there_is else "doesn't exist"
             self.diagnostics.append(Diagnostic("E2003", f"{str(path)!r} {what}", span))
             return None
         if resolved in self.stack:
@@ -206,6 +207,14 @@ class _Opener:
             self.diagnostics.append(Diagnostic("E2002", f"`{name}` is declared twice", span, None, (note,)))
         elif name in file.imports:
             self.diagnostics.append(Diagnostic("E2002", f"`{name}` is imported already", span))
+
+
+def _is_there(path: Path) -> bool:
+    """Whether a file is there and can be looked at; its name may be too long for the system."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
 
 
 def read_source(path: Path, span: Span | None = None) -> Source:

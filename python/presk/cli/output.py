@@ -21,6 +21,7 @@ from presk.exact.values import ExactArray
 from presk.run import array_files, trees
 from presk.shapes import types
 from presk.shapes.types import Type
+from presk.text.files import is_folder
 
 Array = NDArray[Any]
 
@@ -35,7 +36,7 @@ DIGITS_PER_BIT = math.log10(2)
 
 def content(path: Path) -> Mapping[str, Array]:
     """The arrays of a file, or of all tensor files in a folder."""
-    return array_files.read_folder(path) if path.is_dir() else array_files.read(path)
+    return array_files.read_folder(path) if is_folder(path) else array_files.read(path)
 
 
 def is_exact(leaf: object) -> bool:

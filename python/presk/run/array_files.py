@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from presk.run import tensor_files
 from presk.text.diagnostics import fail
-from presk.text.files import reason, replacing, shown, unreadable
+from presk.text.files import is_file, reason, replacing, shown, unreadable
 
 Array = NDArray[Any]
 
@@ -76,7 +76,7 @@ def read_folder(path: str | Path) -> dict[str, Array]:
     """All arrays of the tensor files in a folder and below, as `file/name`, sorted. E8003 where there are none."""
     found: dict[str, Array] = {}
     for file in sorted(Path(path).rglob("*")):
-        if file.suffix in TENSOR_SUFFIXES and file.is_file():
+        if file.suffix in TENSOR_SUFFIXES and is_file(file):
             inside = file.relative_to(path).as_posix()
             found.update({f"{inside}/{name}" if name else inside: array for name, array in read(file).items()})
     if not found:

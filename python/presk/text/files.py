@@ -41,6 +41,26 @@ def read_bytes(path: str | Path, what: str = "the file", most: int | None = None
         raise unreadable(path, error, what) from error
 
 
+def is_file(path: str | Path) -> bool:
+    """Whether a regular file is there, links followed. E8001 where the operating system won't say."""
+    return stat.S_ISREG(_mode(path))
+
+
+def is_folder(path: str | Path) -> bool:
+    """Whether a folder is there, links followed. E8001 where the operating system won't say."""
+    return stat.S_ISDIR(_mode(path))
+
+
+def _mode(path: str | Path) -> int:
+    """What is there, 0 for nothing. `Path.is_file` raises or not where a folder may not be looked into, by version."""
+    try:
+        return Path(path).stat().st_mode
+    except (FileNotFoundError, NotADirectoryError, ValueError):
+        return 0
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
 def unreadable(path: str | Path, error: Exception, what: str = "the file") -> PreskError:
     """E8001: the file can't be read, and why."""
     hint = "it is a folder" if isinstance(error, IsADirectoryError) else None

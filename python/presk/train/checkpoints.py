@@ -22,7 +22,7 @@ import numpy as np
 from presk.run import tensor_files, trees
 from presk.run.bits import hash_arrays
 from presk.text.diagnostics import Diagnostic, PreskError, fail
-from presk.text.files import shown, sync, unwritable
+from presk.text.files import is_file, is_folder, shown, sync, unwritable
 from presk.train.exact_text import from_text, is_exact, to_text
 
 FOLDER = "checkpoints"
@@ -175,9 +175,9 @@ def find_weights(path: Path) -> Path:
 
     E8081 for a folder without any.
     """
-    if not path.is_dir():
+    if not is_folder(path):
         return path
-    if (path / BEST).is_file():
+    if is_file(path / BEST):
         return path / BEST
     found = steps(path)
     if not found:
@@ -187,7 +187,7 @@ def find_weights(path: Path) -> Path:
 
 def run_folder(path: Path) -> Path | None:
     """The run's folder that a path names, or is a file of weights in; None for other files."""
-    if path.is_dir():
+    if is_folder(path):
         return path
     if path.parent.name == FOLDER:
         return path.parent.parent

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from presk.text.diagnostics import fail
-from presk.text.files import read_bytes, shown, unwritable, write_bytes
+from presk.text.files import is_file, read_bytes, shown, unwritable, write_bytes
 from presk.train import checkpoints
 from presk.train.events import Measurement, Step, from_data
 
@@ -111,7 +111,7 @@ class RunFolder:
 def read_config(path: Path) -> dict[str, Any]:
     """What the folder of a run says it runs. E8081 where there is no run."""
     file = path / CONFIG
-    if not file.is_file():
+    if not is_file(file):
         raise fail("E8081", f"`{shown(path)}` holds no run to go on with", hint="without --resume one begins there")
     try:
         found = json.loads(read_bytes(file, "the run's configuration"))

@@ -24,7 +24,7 @@ from presk.run import array_files, trees
 from presk.shapes.constants import Rational
 from presk.shapes.types import Tensor
 from presk.text.diagnostics import fail
-from presk.text.files import read_bytes, shown
+from presk.text.files import is_folder, read_bytes, shown
 from presk.train import tokenizers
 from presk.train.batch_types import leaves, require_bounds, require_fields, settle
 from presk.train.rows import ArrayRows, Rows, WindowRows
@@ -144,7 +144,7 @@ def _standardize(fields: dict[str, Array], cut: int, x: Tensor | None) -> dict[s
 
 def _arrays(task: Task, recipe: Recipe, _seed: int) -> Data:
     path = _folder(task) / recipe.texts[0]
-    if path.is_dir():
+    if is_folder(path):
         fields = {each.stem: array_files.map_npy(each) for each in sorted(path.glob("*.npy"))}
         if not fields:
             raise fail("E8003", f"the folder `{shown(path)}` holds no npy file")

@@ -15,7 +15,7 @@ import pytest
 from presk.run import array_files, tensor_files
 from presk.text import files, sources
 from presk.text.diagnostics import PreskError
-from presk.text.files import read_bytes, replacing, shown, write_bytes
+from presk.text.files import is_file, is_folder, read_bytes, replacing, shown, write_bytes
 
 
 def names(folder: Path) -> list[str]:
@@ -135,3 +135,28 @@ def test_of_a_file_no_more_is_read_than_wanted(tmp_path: Path) -> None:
     assert read_bytes(tmp_path / "a", most=2) == b"ab"
     assert read_bytes(tmp_path / "a") == read_bytes(tmp_path / "a", most=9) == b"abc"
     assert read_bytes(os.devnull) == b""
+
+
+def test_what_is_there_is_told_by_its_kind(tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(b"")
+    (tmp_path / "link").symlink_to("file")
+    found = {name: (is_file(tmp_path / name), is_folder(tmp_path / name)) for name in ("file", "link", "no", "file/a")}
+    assert found == {"file": (True, False), "link": (True, False), "no": (False, False), "file/a": (False, False)}
+    assert (is_file(tmp_path), is_folder(tmp_path), is_folder("a\0b")) == (False, True, False)
+
+
+def test_what_cannot_be_looked_at_is_a_diagnostic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "loop").symlink_to("loop")
+    for look in (is_file, is_folder):
+        for path in (tmp_path / "loop", tmp_path / ("n" * 300)):
+            with pytest.raises(PreskError) as caught:
+                look(path)
+            assert caught.value.code == "E8001"
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "stat", refuse)
+    with pytest.raises(PreskError) as caught:
+        is_folder(tmp_path)
+    assert "Permission denied" in str(caught.value)
