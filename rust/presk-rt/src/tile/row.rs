@@ -143,6 +143,7 @@ pub(super) struct Row<T> {
     scale_step: i64,
     depth: u64,
     continues: bool,
+    blocks: usize,
     /// From what is read to what is asked for.
     ahead: isize,
 }
@@ -159,55 +160,46 @@ pub(super) fn ask_for(address: *const u8) {
     let _ = address;
 }
 
-/// The same into the nearest cache, for what is few bytes.
-#[inline(always)]
-fn ask_near(address: *const u8) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: as above.
-    unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = address;
-}
-
 const LINE: usize = 64;
 
-/// Computes N vectors of the row.
+/// Computes the row's blocks of N vectors, one after the other.
 ///
 /// Inlined into functions compiled for the vector's instruction set.
 ///
 /// # Safety
-/// N vectors of sums may be read and written and, for each of `depth` terms at the strides, a left factor, N vectors of
-/// right ones and their scales read; the sums overlap nothing else. The machine has the vector's instruction set.
+/// N vectors of sums for each block may be read and written and, for each of `depth` terms at the strides, a left factor, as
+/// many vectors of right ones and their scales read; the sums overlap nothing else. The machine has the vector's instruction
+/// set.
 #[inline(always)]
 pub(super) unsafe fn compute<V: Vector, R: Read<V>, const N: usize, const FUSED: bool>(row: &Row<V::Real>) {
     // SAFETY: every access is one that the caller vouches for.
     unsafe {
-        let mut sums = [V::zero(); N];
-        if row.continues {
-            for (number, sum) in sums.iter_mut().enumerate() {
-                *sum = V::load(row.sum.add(number * V::LANES));
-            }
-        }
-        let scales: [R::Scales; N] = std::array::from_fn(|number| R::scales(row, number * V::LANES));
         let width = N * V::LANES * R::BITS / 8;
-        let (mut left, mut right, mut scale) = (row.left, row.right, row.scales);
-        for _ in 0..row.depth {
-            for line in 0..width.div_ceil(LINE) {
-                let address = right.wrapping_offset(row.ahead).wrapping_add(line * LINE);
-                if R::BITS < 16 { ask_near(address) } else { ask_for(address) }
+        for block in 0..row.blocks {
+            let first = block * N * V::LANES;
+            let mut sums = [V::zero(); N];
+            if row.continues {
+                for (number, sum) in sums.iter_mut().enumerate() {
+                    *sum = V::load(row.sum.add(first + number * V::LANES));
+                }
             }
-            let factor = V::broadcast(left);
-            for (number, (sum, &scales)) in sums.iter_mut().zip(&scales).enumerate() {
-                *sum = sum.grown::<FUSED>(factor, R::read(right, number * V::LANES, scales, scale));
+            let scales: [R::Scales; N] = std::array::from_fn(|number| R::scales(row, first + number * V::LANES));
+            let (mut left, mut right, mut scale) = (row.left, row.right.add(block * width), row.scales);
+            for _ in 0..row.depth {
+                for line in 0..width.div_ceil(LINE) {
+                    ask_for(right.wrapping_offset(row.ahead).wrapping_add(line * LINE));
+                }
+                let factor = V::broadcast(left);
+                for (number, (sum, &scales)) in sums.iter_mut().zip(&scales).enumerate() {
+                    *sum = sum.grown::<FUSED>(factor, R::read(right, number * V::LANES, scales, scale));
+                }
+                left = left.wrapping_byte_offset(row.left_step as isize);
+                right = right.wrapping_offset(row.right_step as isize);
+                scale = scale.wrapping_byte_offset(row.scale_step as isize);
             }
-            left = left.wrapping_byte_offset(row.left_step as isize);
-            right = right.wrapping_offset(row.right_step as isize);
-            scale = scale.wrapping_byte_offset(row.scale_step as isize);
-        }
-        for (number, sum) in sums.into_iter().enumerate() {
-            sum.store(row.sum.add(number * V::LANES));
+            for (number, sum) in sums.into_iter().enumerate() {
+                sum.store(row.sum.add(first + number * V::LANES));
+            }
         }
     }
 }
@@ -286,6 +278,7 @@ pub(super) unsafe fn all<T: Real>(form: &Form, operands: Operands<T>, widths: &W
                 2.. => (2, &widths[2]),
                 _ => (1, &widths[3]),
             };
+            let blocks = (width - column) / (taken * lanes);
             let right = taken * lanes * bits / 8;
             let row = Row {
                 sum: operands.sum.wrapping_add(column),
@@ -297,11 +290,12 @@ pub(super) unsafe fn all<T: Real>(form: &Form, operands: Operands<T>, widths: &W
                 scale_step: form.scale_step,
                 depth,
                 continues: form.continues || done > 0,
+                blocks,
                 ahead: if is_long { (TERMS.cast_signed() * form.right_step) as isize } else { right.cast_signed() },
             };
             // SAFETY: a part of what the caller vouches for.
             unsafe { functions[usize::from(form.fused)](&row) };
-            column += taken * lanes;
+            column += blocks * taken * lanes;
         }
         done += depth;
         if done >= form.depth {
