@@ -376,6 +376,15 @@ def test_a_kernel_too_large_to_compile_is_a_diagnostic() -> None:
     assert "too large to compile" in caught.value.diagnostics[0].message
 
 
+def test_an_entry_with_a_kernel_too_large_is_a_diagnostic() -> None:
+    """The nest is found and lowered in time that grows with it, not with its square."""
+    lines = "\n".join(f"  let x = x * 0.{at % 7} + y" for at in range(6500))
+    program = core(f"fn f(x: real[n], y: real[n]) -> real[n] {{\n{lines}\n  x\n}}", "f", n=4)
+    with pytest.raises(presk.PreskError) as caught:
+        native(program, "f32")
+    assert caught.value.code == "E9218"
+
+
 @pytest.mark.slow
 def test_a_nest_of_thousands_of_operations() -> None:
     lines = "\n".join(f"  let x = x * 0.{at % 7} + y" for at in range(4000))

@@ -171,10 +171,14 @@ class Extents:
         self.above: dict[Place, Place] = {}
 
     def of(self, ref: Ref, axis: int) -> Place:
-        """The class of an axis of what `ref` refers to."""
+        """The class of an axis of what `ref` refers to. The way there is shortened, or a long chain would be gone anew."""
         place = (ref.number, ref.path, axis)
+        way: list[Place] = []
         while place in self.above:
+            way.append(place)
             place = self.above[place]
+        for each in way[:-1]:
+            self.above[each] = place
         return place
 
     def join(self, let: Let, links: Links) -> None:

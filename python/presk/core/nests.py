@@ -185,6 +185,7 @@ class Nest:
             return False
         self.rows += role in (Role.REDUCTION, Role.ROW)
         self.places[number] = places
+        self.reads.pop(Ref(number), None)  # looked at in vain from now on
         self.reduced[number] = rows
         self.learn(Ref(number), places)
         self.read_operands(number, rows)
