@@ -376,6 +376,7 @@ def test_a_kernel_too_large_to_compile_is_a_diagnostic() -> None:
     assert "too large to compile" in caught.value.diagnostics[0].message
 
 
+@pytest.mark.slow
 def test_an_entry_with_a_kernel_too_large_is_a_diagnostic() -> None:
     """The nest is found and lowered in time that grows with it, not with its square."""
     lines = "\n".join(f"  let x = x * 0.{at % 7} + y" for at in range(6500))

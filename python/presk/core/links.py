@@ -171,7 +171,7 @@ class Extents:
         self.above: dict[Place, Place] = {}
 
     def of(self, ref: Ref, axis: int) -> Place:
-        """The class of an axis of what `ref` refers to. The way there is shortened, or a long chain would be gone anew."""
+        """The class of an axis of what `ref` refers to. The way there is shortened for the next time."""
         place = (ref.number, ref.path, axis)
         way: list[Place] = []
         while place in self.above:

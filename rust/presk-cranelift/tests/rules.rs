@@ -84,6 +84,18 @@ fn what_an_inner_loop_keeps_of_an_address_is_one_value_for_all_of_it() {
         assert!(!body.contains("imul"), "{optimised}");
         assert_eq!(body.matches("ishl").count(), 1, "{optimised}");
         assert_eq!(body.matches("call ").count(), 1, "a loop that calls is not unrolled: {optimised}");
+        // One sum for each of three addresses, and the counter's: what the outer loops add is in the first already.
+        assert_eq!(body.matches("iadd").count(), 4, "{optimised}");
+    }
+}
+
+#[test]
+fn a_stride_that_no_address_mode_multiplies_by_is_kept_beside_the_counter() {
+    for name in ["avx2", "aarch64"] {
+        // Three f32s a row: twelve bytes.
+        let text = optimised(COLUMN_SUMS, name);
+        let body = block_with(&text, "fadd");
+        assert!(!body.contains("imul") && !body.contains("ishl"), "{text}");
     }
 }
 
@@ -144,6 +156,23 @@ fn unrolling_counts_registers() {
             let text = generated(&product(columns), name);
             assert_eq!(text.matches("fadd").count(), factor * columns, "{columns} sums on {name}: {text}");
         }
+    }
+}
+
+#[test]
+fn unrolling_leaves_four_registers_to_work_with() {
+    let product = |loads: usize| {
+        let terms: String = (1..loads).map(|at| format!(" * %0[i0, {at}])")).collect();
+        let open = "(".repeat(loads - 1);
+        format!(
+            "kernel sum (%0 : f64[64, {loads}]) -> %1 : f64[1] {{\n  s0 = 0\n  for i0 in 0..64 {{\n    \
+             s0 = (s0 + {open}%0[i0, 0]{terms})\n  }}\n  %1[0] = s0\n}}\n"
+        )
+    };
+    // One sum; 1 + 4 · 3 + 4 is one more than 16, 1 + 4 · 7 + 4 one more than 32.
+    for (name, loads, factor) in [("avx2", 2, 4), ("avx2", 3, 2), ("aarch64", 6, 4), ("aarch64", 7, 2)] {
+        let text = generated(&product(loads), name);
+        assert_eq!(text.matches("fadd").count(), factor, "{loads} loads on {name}: {text}");
     }
 }
 
