@@ -87,7 +87,7 @@ WIDE = {
     ),
     "rows": Nest("(%0 : real[b: 3, i: 70], %1 : real[i: 70, o: 1100]) -> real[b: 3, o: 1100]: dot(%0, %1)", 1100, True),
 }
-"""Nests wide and deep enough for wide tiles; the last leaves no rest of rows and columns, so that it can be divided."""
+"""Nests wide and deep enough for wide tiles; the last leaves no rest of rows and columns."""
 
 ISAS = ("baseline", "avx2", "avx512")
 
@@ -171,6 +171,33 @@ def wide(nest: Nest, kind: str, seed: str, count: int) -> list[Layout]:
 def test_some_wide_points(name: str, kind: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     force(isa, monkeypatch)
     walk(WIDE[name], kind, wide(WIDE[name], kind, f"{name} {kind} {isa}", SAMPLED // 2))
+
+
+RAGGED = "(%0 : real[s: 69, i: 41], %1 : real[i: 41, o: 75]) -> real[s: 69, o: 75]: dot(%0, %1)"
+"""Rows, columns and terms that no tile and no block divides."""
+
+RAGGED_POINTS = (
+    Layout(tile=(4, 8), order="IJ"),
+    Layout(tile=(2, 16), order="JI", lanes=1),
+    Layout(tile=(2, 4), order="JIK", kblock=32),
+    Layout(tile=(12, 32), lanes=8, order="JI"),
+    Layout(tile=(8, 16), lanes=8, order="IJ", pack="panel"),
+    Layout(tile=(6, 64), lanes=16, order="JKI", kblock=32, pack="panel"),
+    Layout(tile=(12, 32), lanes=8, order="JKI", kblock=32, pack="both", rows=64),
+    Layout(tile=(4, 16), lanes=8, order="IKJ", kblock=32, rows=64),
+)
+
+
+@pytest.mark.parametrize("layout", RAGGED_POINTS, ids=str)
+def test_ragged_products_are_divided(layout: Layout) -> None:
+    """What the outermost loop leaves over is a round of it: any number of workers, the same bits."""
+    program = program_of(Nest(RAGGED, 75, True))
+    (site,) = sites(program)
+    values = values_of(program)
+    wanted = kernel(program, "f32")(*values)
+    for workers in (2, 3, 4):
+        plan = planned(site.key, replace(layout, split=Split(0, workers)))
+        assert_same(native(program, "f32", plan, threads=workers)(*values), wanted)
 
 
 @pytest.mark.slow

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from presk import _native
 from presk.kernel.native import MachineCode, clif, machine_code
-from presk.run.native_backend import target
+from presk.run.machine import target
 from presk.run.record.schedule import Schedule
 from presk.run.record.text import print_schedule
 from presk.run.scheduled import diagnosed

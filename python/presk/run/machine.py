@@ -12,7 +12,8 @@ from functools import cache
 from pathlib import Path
 
 from presk.kernel.lowered import Machine
-from presk.text.diagnostics import fail
+from presk.kernel.native import HOST
+from presk.text.diagnostics import did_you_mean, fail
 
 THREADS_VARIABLE = "PRESK_THREADS"
 
@@ -24,6 +25,14 @@ LONG_VECTORS = {"avx512f", "avx512vl"}
 """Flags of a processor whose vectors are of LONG_VECTOR bytes; of others wide tiles take SHORT_VECTOR at a time."""
 
 LONG_VECTOR, SHORT_VECTOR = 64, 32
+
+ISA_VARIABLE = "PRESK_ISA"
+
+ISAS = (HOST, "baseline", "sse2", "sse4.2", "avx", "avx2", "avx512")
+"""Instruction sets that can be forced; `host` is all the machine has, `baseline` what every one of its kind has."""
+
+LONG_TARGETS = (HOST, "avx512")
+"""Those with vectors of LONG_VECTOR bytes, where the machine has them."""
 
 INSTRUCTION_SETS = ("sse2", "avx", "avx2", "fma", "avx512f", "avx512vl", "avx512_bf16", "neon", "asimd", "sve")
 """Flags that decide which code presk would choose, as Linux names them."""
@@ -51,6 +60,15 @@ def threads() -> int:
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _quota()
     return allowed if quota is None else max(1, min(allowed, quota))
+
+
+def target() -> str:
+    """The instruction set that code is made for: what `PRESK_ISA` says, else the machine's. E9008 for an unknown."""
+    wanted = os.environ.get(ISA_VARIABLE, HOST)
+    if wanted not in ISAS:
+        hint = did_you_mean(wanted, ISAS) or f"one of {', '.join(ISAS)}"
+        raise fail("E9008", f"{ISA_VARIABLE} is `{wanted}`, which is no instruction set", hint=hint)
+    return wanted
 
 
 def processor() -> str:
@@ -84,9 +102,11 @@ def caches() -> tuple[Cache, ...]:
 def planned_for(count: int | None = None) -> Machine:
     """What the plan `auto` lays nests out for: so many workers (None: all there are), and this machine.
 
-    `PRESK_ISA` doesn't count: a plan for other vectors than are used gives the same bits.
+    Its vectors are those of the instruction set that `PRESK_ISA` names, where that forces a lower one.
     """
-    return Machine(threads() if count is None else count, *_lasting())
+    caches, vector = _lasting()
+    is_long = vector == LONG_VECTOR and target() in LONG_TARGETS
+    return Machine(threads() if count is None else count, caches, LONG_VECTOR if is_long else SHORT_VECTOR)
 
 
 @cache

@@ -7,18 +7,11 @@ as long as anybody uses it. `PRESK_ISA` forces a lower instruction set than the 
 
 from __future__ import annotations
 
-import os
 from typing import ClassVar
 
 from presk import _native
-from presk.kernel.native import HOST
+from presk.run.machine import target
 from presk.run.scheduled import ScheduledBackend
-from presk.text.diagnostics import did_you_mean, fail
-
-ISA_VARIABLE = "PRESK_ISA"
-
-ISAS = ("host", "baseline", "sse2", "sse4.2", "avx", "avx2", "avx512")
-"""Instruction sets that can be forced; `host` is all the machine has, `baseline` what every one of its kind has."""
 
 
 class Native(ScheduledBackend):
@@ -39,12 +32,3 @@ class Native(ScheduledBackend):
     def compile(self, text: str) -> _native.Schedule:
         """A schedule's text with its kernels compiled. Raises the extension's ScheduleError."""
         return _native.Schedule(text, self.name, watch=self.watch, target=self.target, lanes=self.lanes)
-
-
-def target() -> str:
-    """The instruction set that code is made for: what `PRESK_ISA` says, else the machine's. E9008 for an unknown."""
-    wanted = os.environ.get(ISA_VARIABLE, HOST)
-    if wanted not in ISAS:
-        hint = did_you_mean(wanted, ISAS) or f"one of {', '.join(ISAS)}"
-        raise fail("E9008", f"{ISA_VARIABLE} is `{wanted}`, which is no instruction set", hint=hint)
-    return wanted

@@ -2,7 +2,8 @@
 //!
 //! Cranelift moves no store out of a loop. An element qualifies where all accesses to its buffer within the loop have one
 //! index that the loop doesn't change, all of one real or all of one vector, and the buffer holds reals of the arithmetic
-//! type: bf16 is rounded at each store, so its stores stay. A buffer that a routine reads or writes a run of isn't held.
+//! type: bf16 is rounded at each store, so its stores stay. A buffer that a routine reads or writes a run of isn't held,
+//! nor one that is accessed where a condition alone keeps an index within its axis.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,7 +63,15 @@ impl<'k> Generator<'_, 'k> {
         let counters = counters(each);
         let mut uses: BTreeMap<Buffer, Use> = BTreeMap::new();
         let mut in_routines = BTreeSet::new();
+        let mut within_bounds = BTreeSet::new();
         walk::statements(&each.body, &mut |statement| {
+            if let StatementKind::If(condition, body) = &statement.kind
+                && condition.bound().is_some()
+            {
+                walk::accesses(body, &mut |access, _, _| {
+                    within_bounds.insert(self.resolved(access.buffer));
+                });
+            }
             in_routines.extend(statement.kind.runs().map(|(access, _)| self.resolved(access.buffer)));
             if let StatementKind::Tile(tile) = &statement.kind {
                 in_routines.extend(tile.accesses().map(|access| self.resolved(access.buffer)));
@@ -70,7 +79,8 @@ impl<'k> Generator<'_, 'k> {
         });
         walk::accesses(&each.body, &mut |access, is_load, is_vector| {
             let buffer = self.resolved(access.buffer);
-            if in_routines.contains(&buffer) || !self.may_hold(kernel, buffer) {
+            let stays = in_routines.contains(&buffer) || within_bounds.contains(&buffer);
+            if stays || !self.may_hold(kernel, buffer) {
                 return;
             }
             let found = uses.entry(buffer).or_insert_with(|| {

@@ -245,6 +245,16 @@ pub enum Condition {
     NonZero(Int),
 }
 
+impl Condition {
+    /// The counter and the number of a condition that the counter is below it: the one kind that proofs of bounds read.
+    #[must_use]
+    pub fn bound(&self) -> Option<(u32, u64)> {
+        let Self::Holds(Bool::CompareInt(Comparison::Lt, left, right)) = self else { return None };
+        let (Int::Counter(number), Int::Constant(end)) = (&**left, &**right) else { return None };
+        Some((*number, u64::try_from(*end).unwrap_or(0)))
+    }
+}
+
 /// A constant real, compared by bits so that NaN equals itself and −0 isn't 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Constant(u64);

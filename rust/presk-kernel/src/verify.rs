@@ -1,18 +1,19 @@
 //! The verifier: what the types of the IR can't express.
 //!
-//! It proves that every index lies within its axis (from ranges of counters, integer variables and `i64<V` loads), that
-//! every variable is assigned before it is read on every path, that an integer stored to an `i64<V` buffer is below V,
-//! that an output sharing an input's buffer never spoils a later read, and that no limit is exceeded. It doesn't prove
-//! that elements are written before they are read, nor that every output element is: the interpreter's shadow map
-//! checks that where a kernel is tested. Nothing that runs a kernel takes one that hasn't passed here.
+//! It proves that every index lies within its axis (from ranges of integer variables, of `i64<V` loads, and of counters,
+//! which `if (i0 < n)` around narrows), that every variable is assigned before it is read on every path, that an integer
+//! stored to an `i64<V` buffer is below V, that an output sharing an input's buffer never spoils a later read, and that no
+//! limit is exceeded. It doesn't prove that elements are written before they are read, nor that every output element is:
+//! the interpreter's shadow map checks that where a kernel is tested. Nothing that runs a kernel takes one that hasn't
+//! passed here.
 
 use std::collections::{HashMap, HashSet};
 
 use crate::error::{Error, ErrorKind};
 use crate::expand::expand;
 use crate::ir::{
-    Access, Arithmetic, Bool, Buffer, BufferType, Element, Float, Int, Kernel, Place, Real, RealBinary, Statement,
-    StatementKind, Vector,
+    Access, Arithmetic, Bool, Buffer, BufferType, Condition, Element, Float, Int, Kernel, Place, Real, RealBinary,
+    Statement, StatementKind, Vector,
 };
 use crate::limits;
 use crate::runs;
@@ -132,7 +133,11 @@ impl Verifier<'_> {
                     self.join_ranges(&each.body, fresh);
                     self.counters.pop();
                 }
-                StatementKind::If(_, body) => self.join_ranges(body, fresh),
+                StatementKind::If(condition, body) => {
+                    let bounded = self.bound(condition);
+                    self.join_ranges(body, fresh);
+                    self.unbound(bounded);
+                }
                 _ => {}
             }
         }
@@ -162,14 +167,33 @@ impl Verifier<'_> {
             StatementKind::SetBool(number, _) => self.assign('b', *number, statement.place)?,
             StatementKind::SetVector(number, _) => self.assign('v', *number, statement.place)?,
             StatementKind::For(each) => return self.for_loop(each, statement.place, depth),
-            StatementKind::If(_, body) => {
+            StatementKind::If(condition, body) => {
                 let before = self.order.len();
+                let bounded = self.bound(condition);
                 self.block(body, depth + 1)?;
+                self.unbound(bounded);
                 self.forget(before);
             }
             stored => return self.store(stored),
         }
         Ok(())
+    }
+
+    /// Where a condition is that a counter is below a number, lets it range below that: the counter's place, and where
+    /// its range ended before.
+    fn bound(&mut self, condition: &Condition) -> Option<(usize, u64)> {
+        let (number, end) = condition.bound()?;
+        let place = self.counters.iter().position(|each| each.0 == number)?;
+        let extent = self.counters[place].1;
+        self.counters[place].1 = extent.min(end);
+        Some((place, extent))
+    }
+
+    /// Takes a bound back.
+    fn unbound(&mut self, bounded: Option<(usize, u64)>) {
+        if let Some((place, extent)) = bounded {
+            self.counters[place].1 = extent;
+        }
     }
 
     fn for_loop(&mut self, each: &crate::ir::Loop, place: Place, depth: usize) -> Result<(), Error> {

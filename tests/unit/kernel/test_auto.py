@@ -15,7 +15,7 @@ from presk.run.record.recorder import record
 from presk.run.record.schedule import Divided, Launch, Schedule
 from presk.text.spans import Source
 
-ONE = Machine(1, (1 << 15, 1 << 19, 1 << 23))
+ONE = Machine(1, (1 << 15, 1 << 19, 1 << 25))
 TWO = Machine(2, ONE.caches)
 LONG = Machine(1, ONE.caches, vector=64)
 
@@ -28,6 +28,12 @@ def turned(i: int, k: int, j: int) -> Program:
     """A dot's derivative by its first operand: operand 1 lies across its columns."""
     value = f"dot_vjp_l[i: {i}, j: {j}](%0, %1)"
     return nest(f"%0 : real[i: {i}, k: {k}], %1 : real[j: {j}, k: {k}]", f"i: {i}, j: {j}", value)
+
+
+def twice(b: int, s: int, i: int, j: int) -> Program:
+    """A dot's derivative by its second operand: two summed axes."""
+    parameters = f"%0 : real[b: {b}, s: {s}, i: {i}], %1 : real[b: {b}, s: {s}, j: {j}]"
+    return nest(parameters, f"i: {i}, j: {j}", f"dot_vjp_r[i: {i}, j: {j}](%0, %1)")
 
 
 def nest(parameters: str, result: str, value: str) -> Program:
@@ -55,10 +61,15 @@ def tiled(tile: tuple[int, int], lanes: int, pack: bool | str = False, **more: o
 @pytest.mark.parametrize(
     ("program", "wanted"),
     [
-        (dot(1024, 1024, 1024), tiled((6, 16), 8, "panel", order="KIJ", kblock=256)),
-        (dot(768, 128, 512), tiled((6, 16), 8, "panel", order="IJ")),
-        (dot(8, 512, 512), tiled((6, 16), 8, False, order="IJ")),
-        (dot(64, 64, 64), tiled((6, 16), 8, False, order="IJ")),
+        (dot(1024, 1024, 1024), tiled((12, 32), 8, "panel", order="JI")),
+        (dot(1025, 1024, 1024), tiled((12, 32), 8, "panel", order="JI", rows=256)),
+        (dot(256, 4096, 1024), tiled((12, 32), 8, "panel", order="JKI", kblock=1024)),
+        (dot(1024, 4096, 1024), tiled((12, 32), 8, "panel", order="KJI", kblock=1024, rows=256)),
+        (twice(16, 64, 256, 1024), tiled((12, 32), 8, "panel", order="JKI", kblock=1024)),
+        (dot(768, 128, 512), tiled((12, 32), 8, "panel", order="JI")),
+        (dot(8, 512, 512), tiled((12, 32), 8, order="JI")),
+        (dot(64, 64, 64), tiled((12, 32), 8, order="JI")),
+        (dot(64, 64, 16), tiled((12, 16), 8, order="JI")),
         (dot(64, 16, 64), tiled((4, 8), 4)),
         (dot(64, 64, 17), tiled((4, 8), 4)),
         (dot(2, 16, 8), tiled((2, 8), 4)),
@@ -66,7 +77,7 @@ def tiled(tile: tuple[int, int], lanes: int, pack: bool | str = False, **more: o
         (dot(1, 64, 128), Layout(form="row-wise")),
         (dot(1, 512, 4096), Layout(form="row-wise")),
         (dot(64, 64, 3), Layout(form="tiled", tile=(1, 1))),
-        (turned(64, 512, 512), tiled((6, 16), 8, "panel", order="IJ")),
+        (turned(64, 512, 512), tiled((12, 32), 8, "panel", order="JI")),
         (turned(64, 16, 16), tiled((4, 8), 4, True)),
     ],
 )
@@ -75,18 +86,29 @@ def test_contractions_in_f32(program: Program, wanted: Layout) -> None:
 
 
 def test_types_and_vectors() -> None:
-    assert layout(dot(1024, 1024, 1024), kind="f64") == tiled((6, 8), 4, "panel", order="KIJ", kblock=256)
+    assert layout(dot(1024, 1024, 1024), kind="f64") == tiled((12, 16), 4, "panel", order="JI", rows=256)
     assert layout(dot(64, 16, 64), kind="bf16") == Layout(form="tiled", tile=(4, 4), lanes=1)
-    assert layout(dot(64, 64, 64), kind="bf16") == tiled((6, 64), 8, False, order="IJ")
-    assert layout(dot(1024, 1024, 1024), kind="bf16") == tiled((6, 64), 8, "panel", order="IJ")
-    assert layout(dot(1024, 1024, 1024), LONG, "bf16") == tiled((12, 64), 16, "panel", order="IJ")
+    assert layout(dot(64, 64, 64), kind="bf16") == tiled((12, 64), 8, False, order="JI")
+    assert layout(dot(1024, 1024, 1024), kind="bf16") == tiled((12, 64), 8, "panel", order="JI")
+    assert layout(dot(1024, 1024, 1024), LONG, "bf16") == tiled((12, 64), 16, "panel", order="JI")
     assert layout(dot(1, 512, 4096), kind="bf16") == tiled((1, 1024), 8, False, order="JI")
     assert layout(dot(1, 512, 1000), LONG, "bf16") == tiled((1, 256), 16, False, order="JI")
-    assert layout(dot(1, 512, 128), kind="bf16") == tiled((6, 64), 8, False, order="IJ")
-    assert layout(dot(1024, 1024, 1024), LONG).tile == (8, 32)
-    assert layout(dot(1024, 1024, 1024), LONG, fma=True).tile == (12, 32)
-    assert layout(dot(1024, 1024, 1024), LONG, kind="f64").tile == (8, 16)
+    assert layout(dot(1, 512, 128), kind="bf16") == tiled((12, 64), 8, False, order="JI")
+    assert layout(dot(1024, 1024, 1024), LONG).tile == (12, 64)
+    assert layout(dot(1024, 1024, 1024), LONG, kind="f64").tile == (12, 32)
+    assert layout(dot(1024, 1024, 32), LONG) == tiled((12, 32), 16, order="JI")
+    assert layout(dot(1024, 1024, 1024), LONG, fma=True).tile == (12, 64)
     assert layout(dot(1024, 1024, 24), LONG).lanes == 4
+
+
+def test_blocks_of_k_go_by_the_second_cache() -> None:
+    """The panel of a tile takes a quarter of it at most; where the system says nothing it is taken to be small."""
+    caches = (1 << 15, 1 << 20)
+    assert layout(dot(64, 2048, 1024), Machine(1, caches)).kblock is None
+    assert layout(dot(64, 2049, 1024), Machine(1, caches)).kblock == 1024
+    assert layout(dot(64, 2049, 1024), Machine(1, (1 << 15, 1 << 17))).kblock == 256
+    assert layout(dot(64, 2049, 1024), Machine(1, (1 << 12, 1 << 12))).kblock == 32
+    assert layout(dot(64, 2049, 1024), Machine()).kblock == 512
 
 
 def test_integers_with_scales_stay_where_they_lie() -> None:
@@ -116,24 +138,26 @@ def test_workers_divide_a_row_of_columns() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sizes", "rows", "order", "depth"),
+    ("sizes", "threads", "rows", "divided"),
     [
-        ((1024, 1024, 1024), 4, "KIJ", 1),
-        ((1026, 1024, 1024), 6, "KIJ", 1),
-        ((1001, 1024, 1024), 6, "JI", 0),
-        ((1001, 512, 1000), 6, "IJ", None),
-        ((768, 128, 512), 6, "IJ", 0),
-        ((60, 64, 64), 6, "IJ", None),
+        ((1024, 1024, 1024), 2, None, True),
+        ((1001, 1001, 1001), 2, None, True),
+        ((768, 128, 128), 3, 256, True),
+        ((768, 128, 512), 2, None, True),
+        ((768, 128, 32), 2, 128, True),
+        ((1001, 128, 32), 2, 256, True),
+        ((1001, 128, 17), 2, None, True),
+        ((7, 1024, 16), 2, None, False),
+        ((60, 64, 64), 2, None, False),
     ],
 )
-def test_loops_that_workers_divide(sizes: tuple[int, int, int], rows: int, order: str, depth: int | None) -> None:
-    """A point whose outermost loop leaves nothing over; where there is none, one that a worker runs alone."""
-    schedule, chosen = recorded(dot(*sizes), TWO)
-    assert chosen.layout.tile is not None and chosen.layout.tile[0] == rows
-    assert chosen.layout.order == order
-    assert chosen.layout.split == (None if depth is None else Split(depth, None))
+def test_loops_that_workers_divide(sizes: tuple[int, int, int], threads: int, rows: int | None, divided: bool) -> None:
+    """Columns where these divide evenly, else blocks of rows; what is left over of either hinders nothing."""
+    schedule, chosen = recorded(dot(*sizes), Machine(threads, ONE.caches))
+    assert chosen.layout.rows == rows
+    assert chosen.layout.split == (Split(0, None) if divided else None)
     launches = [step for step in schedule.steps if isinstance(step, Launch)]
-    assert launches[-1].split == (Divided(depth, None) if depth is not None else launches[-1].split)
+    assert isinstance(launches[-1].split, Divided) == divided
 
 
 def test_rows_softmax_and_reasons() -> None:

@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from tests.unit.kernel.comparing import STORAGES, bits, machine, normals, program
 from tests.unit.kernel.layouts import points, wide_points
 from tests.unit.kernel.machine import given as held
 
 from presk.kernel.lowered import Layout
+from presk.text.diagnostics import PreskError
 
 HEAD = "x: real[b, i], w: real[i, o], c: real[o], r: real[b, o], n: nat[b] < 9"
 SIZES = {"b": 7, "i": 35, "o": 19}
@@ -55,7 +56,13 @@ def test_any_work_at_any_point_has_the_bits_of_two_nests(storage: str, work: str
     known = [*points(storage, 19, contiguous=True), *wide_points(storage, 19, contiguous=True)]
     for layout in random.Random(seed).sample(known, 3):
         joined = machine(of, storage, joining(layout, runs))
-        assert bits(joined.run(values)) == wanted, layout
+        try:
+            found = bits(joined.run(values))
+        except PreskError as error:
+            # Not all work is an elementwise group: a condition that is one number isn't, and `maximum(y, y)` is none.
+            assume("(condition 6)" not in str(error))
+            raise
+        assert found == wanted, layout
         assert len(joined.kernels) == len(plain.kernels) - 1 + bool(layout.pack) + (layout.pack == "both")
 
 

@@ -15,15 +15,23 @@ from presk.core.nodes import Ref
 from presk.kernel.lower.contraction import LABELS, Contraction, contraction_of
 from presk.kernel.lower.interleave import is_slow_alone, row_loop
 from presk.kernel.lower.runs import has_runs
-from presk.kernel.lower.space import REGISTER, ROW_COLUMNS, is_contiguous, is_read_wide, keeps_sums
+from presk.kernel.lower.space import (
+    BLOCKS_OF_K,
+    BLOCKS_OF_ROWS,
+    REGISTER,
+    ROW_COLUMNS,
+    is_contiguous,
+    is_read_wide,
+    keeps_sums,
+)
 from presk.kernel.lower.task import WIDTH, Task
 from presk.kernel.lowered import Chosen, Launch, Layout, Lowered, Machine, Split
 from presk.kernel.native import parallel_depths
 from presk.kernel.nodes import Element, For, Kernel
 from presk.kernel.printer import print_kernel
 
-FIRST_CACHE = 1 << 15
-"""Bytes of the nearest cache where the system doesn't say."""
+CACHES = (1 << 15, 1 << 18, 1 << 22)
+"""Bytes of the caches, the nearest first, where the system doesn't say."""
 
 DIVIDED_FROM = 1_000_000
 """Weighted operations from which a launch is divided: a piece of it then takes longer than waking a worker."""
@@ -55,11 +63,17 @@ WIDE_STRIDE = 1024
 PANEL_ROWS = 16
 """Rows of the result from which copying operand 1 to panels is paid back."""
 
-BLOCKED_FROM = 512
-"""Terms from which a panel's tile is cut into blocks of K, so that it stays in the nearest caches."""
+PANEL_PART = 4
+"""The panel of a tile, all its terms, may take a quarter of the second cache."""
+
+OPERAND_PART = 8
+"""Operand 0 is read anew for each tile's columns: from an eighth of the last cache on in blocks of rows."""
 
 BLOCK = 256
-"""Terms of a block of K."""
+"""Terms of a block of K whose factors are widened first, for as many rows as there are."""
+
+TILE_ROWS = 12
+"""Rows of a wide tile: the routine cuts them into parts that its registers hold."""
 
 
 def lower(task: Task, rule: Callable[[Task], Lowered], machine: Machine) -> Lowered:
@@ -116,6 +130,11 @@ class _Product:
     def k(self) -> int:
         """Terms of a sum that a tile takes in one run: the last summed axis."""
         return self.contraction.size(self.contraction.k[-1]) if self.contraction.k else 1
+
+    @property
+    def leading(self) -> int:
+        """Runs of so many terms in a sum: the other summed axes."""
+        return prod(self.contraction.sizes[label] for label in self.contraction.k[:-1])
 
     @property
     def outer(self) -> int:
@@ -216,51 +235,70 @@ class _Product:
     def wide(self, contiguous: bool, why: list[str]) -> Layout | None:
         """A wide tile, where there are columns and terms enough; else None."""
         is_scaled = contiguous and is_read_wide(self.task, 1) and self.element(1).scales is not None
-        lanes, tile = self.wide_tile()
+        lanes, columns = self.wide_tile()
         if (is_scaled or self.is_narrow(0)) and self.j >= MOST_COLUMNS:
-            tile = (12 if tile[0] > 6 else tile[0], MOST_COLUMNS)
-        whole = -(-self.j // tile[1]) * tile[1]
-        if self.j < tile[1] or whole > WASTE * self.j or self.k < DEEP or not is_read_wide(self.task, 0):
+            columns = MOST_COLUMNS
+        least = 2 * lanes
+        whole = -(-self.j // least) * least
+        if self.j < least or whole > WASTE * self.j or self.k < DEEP or not is_read_wide(self.task, 0):
             return None
         if not self.keeps_sums(None):
             return None
-        is_far = self.k * self.j * self.item > self.first_cache
+        is_far = self.k * self.j * self.item > self.cache(0)
         panel = self.i >= PANEL_ROWS and is_far and self.j * self.item >= WIDE_STRIDE and not is_scaled
         if not panel and not (contiguous and is_read_wide(self.task, 1)):
             if not is_far:
                 return None
             panel = True
-        tile = (self.dividing(tile[0]), tile[1])
-        order, kblock = self.order(tile)
-        if is_scaled:
-            order, kblock = ("KJI", BLOCK) if self.k > BLOCK and self.keeps_sums(BLOCK) else ("JI", None)
-        why.append(f"tile {list(tile)} in {lanes} lanes: the machine's widest vectors")
+        why.append(f"tile [{TILE_ROWS}, {columns}] in {lanes} lanes: the machine's widest vectors")
         if panel:
             why.append("pack in panels: operand 1 is far, and its columns' elements far apart")
+        kblock, block = self.kblock(columns), self.row_block(columns)
+        if is_scaled:
+            kblock, block = BLOCK if self.k > BLOCK and self.keeps_sums(BLOCK) else None, None
         if kblock is not None:
-            why.append(f"blocks of K of {kblock}: a panel's tile stays near")
+            why.append(f"blocks of K of {kblock}: a tile's panel stays in the second cache for all rows")
+        if block is not None:
+            why.append(f"blocks of {block} rows: operand 0 is far, or workers divide the columns less evenly")
+        around = "KJI" if is_scaled or block is not None else "JKI"
+        order = "JI" if kblock is None else around
         pack = "panel" if panel else False
-        return Layout(form="tiled", tile=tile, lanes=lanes, pack=pack, kblock=kblock, order=order)
+        tile = (TILE_ROWS, columns)
+        return Layout(form="tiled", tile=tile, lanes=lanes, pack=pack, kblock=kblock, rows=block, order=order)
 
-    def wide_tile(self) -> tuple[int, tuple[int, int]]:
-        """Lanes, and the tile that fills the registers with sums: of thirty-two vectors, or of sixteen."""
+    def wide_tile(self) -> tuple[int, int]:
+        """Lanes and columns: four vectors, or two where there are no more columns."""
         register = REGISTER[self.task.arithmetic]
-        if self.machine.vector >= 64 and self.j >= 8 * register:
-            return 4 * register, (12 if self.task.choice.fma else 8, 8 * register)
-        return 2 * register, (6, 4 * register)
+        is_long = self.machine.vector >= 64 and self.j >= 8 * register
+        lanes = 4 * register if is_long else 2 * register
+        return lanes, 4 * lanes if self.j >= 4 * lanes else 2 * lanes
 
-    def order(self, tile: tuple[int, int]) -> tuple[str, int | None]:
-        """The order of the block loops and the blocks of K: where workers divide them, one whose outermost is whole."""
-        best = ("KIJ", BLOCK) if self.k > BLOCKED_FROM and self.keeps_sums(BLOCK) else ("IJ", None)
-        if not self.is_divided or (self.i % tile[0] == 0 and (best[1] is None or self.k % BLOCK == 0)):
-            return best
-        return ("JI", None) if self.j % tile[1] == 0 else best
+    def kblock(self, columns: int) -> int | None:
+        """Terms of a block of K; none where the panel of a tile fits in its part of the second cache.
 
-    def dividing(self, rows: int) -> int:
-        """Rows of a tile: where workers divide the rows, a number that leaves none over if one of these does."""
-        if not self.is_divided or self.i % rows == 0:
-            return rows
-        return next((each for each in (8, 6, 4) if each <= rows and self.i % each == 0), rows)
+        Several summed axes are blocks in any case: the last one's terms, and no more than fit.
+        """
+        near = self.cache(1) // PANEL_PART // (columns * self.item)
+        longest = max((each for each in BLOCKS_OF_K if each <= near), default=BLOCKS_OF_K[0])
+        return None if (self.k <= near and self.leading == 1) or not self.keeps_sums(longest) else longest
+
+    def row_block(self, columns: int) -> int | None:
+        """Rows of a block, the most there are, where operand 0 is far; none else.
+
+        Where workers divide a matrix, the most that make equal pieces, also where the columns' tiles make none.
+        """
+        blocks = [each for each in reversed(BLOCKS_OF_ROWS) if each < self.i]
+        is_far = self.i * self.k * self.leading * self.item > self.cache(2) // OPERAND_PART
+        if not blocks or not self.is_divided:
+            return blocks[0] if blocks and is_far else None
+        threads = self.machine.threads
+        share = {each: _evenness(self.i, each, threads) for each in blocks}
+        by_columns = _evenness(self.j, columns, threads)
+        even = [each for each in blocks if share[each] >= BALANCED * threads]
+        if even and (is_far or by_columns < BALANCED * threads):
+            return even[0]
+        best = max(blocks, key=lambda each: share[each])
+        return best if share[best] > by_columns else None
 
     @property
     def is_divided(self) -> bool:
@@ -277,14 +315,13 @@ class _Product:
         """The rows of a tile: the largest of 1, 2 and 4 that the result has."""
         return next(each for each in (4, 2, 1) if each <= min(most, self.i) or each == 1)
 
-    @property
-    def first_cache(self) -> int:
-        """Bytes of the nearest cache."""
-        return _first_cache(self.machine)
+    def cache(self, level: int) -> int:
+        """Bytes of a cache, 0 being the nearest."""
+        return _cache(self.machine, level)
 
 
-def _first_cache(machine: Machine) -> int:
-    return machine.caches[0] if machine.caches else FIRST_CACHE
+def _cache(machine: Machine, level: int) -> int:
+    return machine.caches[level] if level < len(machine.caches) else CACHES[level]
 
 
 # Rows and workers
@@ -299,7 +336,7 @@ def _rows(task: Task, lowered: Lowered, machine: Machine) -> int | None:
     if loop is None or not is_slow_alone(loop):
         return None
     kept = sum(WIDTH[task.arithmetic] // 8 * prod(axis.size for axis in each.axes) for each in kernel.scratch)
-    near = _first_cache(machine) // 2
+    near = _cache(machine, 0) // 2
     return next((rows for rows in (4, 2) if loop.extent % rows == 0 and rows * kept <= near), None)
 
 
@@ -322,6 +359,13 @@ def _divided(launch: Launch, machine: Machine, why: list[str]) -> Launch:
 def _share(extent: int, threads: int) -> float:
     """How many times faster a loop of so many rounds gets, its longest piece counting."""
     return extent / -(-extent // min(threads, extent)) if extent else 1.0
+
+
+def _evenness(size: int, width: int, threads: int) -> float:
+    """How many times faster a loop over blocks of an axis gets, the longest piece's part of the axis counting."""
+    blocks = -(-size // width)
+    longest = -(-blocks // threads) * width
+    return size / min(size, longest) if size else 1.0
 
 
 def _nest(kernel: Kernel) -> list[int]:

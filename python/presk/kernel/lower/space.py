@@ -24,7 +24,7 @@ WIDE_COLUMNS = (*TILE_COLUMNS, 32, 64)
 ROW_COLUMNS = (256, 1024)
 """Columns of wide tiles of one row, beside those."""
 
-BLOCKS_OF_K = (32, 128, 256)
+BLOCKS_OF_K = (32, 128, 256, 512, 1024)
 BLOCKS_OF_ROWS = (64, 128, 256)
 PANELS = ("panel", "both")
 REGISTER = {"f32": 4, "f64": 2}
@@ -99,7 +99,7 @@ def _check_values(task: Task) -> None:
     if layout.form not in (None, *FORMS):
         raise task.refuse(2, f"`{layout.form}` is no form", "row-wise or tiled")
     if layout.kblock not in (None, "none", *BLOCKS_OF_K):
-        raise task.refuse(2, f"blocks of K of {layout.kblock} are not in the space", "none, 32, 128 or 256")
+        raise task.refuse(2, f"blocks of K of {layout.kblock} are not in the space", "none, 32, 128, 256, 512 or 1024")
     if layout.rows not in (None, "none", *BLOCKS_OF_ROWS):
         raise task.refuse(2, f"blocks of {layout.rows} rows are not in the space", "none, 64, 128 or 256")
     if layout.pack not in (None, True, False, *PANELS):

@@ -1,14 +1,14 @@
 """A contraction's loops at a point of its layout space.
 
 Whatever the point, each element of the result adds its terms in increasing k, from 0. Block loops go over full tiles
-of I and J and full blocks of K, and what is left of each has statements of its own, with narrower tiles. A tile's sums
-are variables; where blocks of K enclose tiles they are stored after a block and loaded before the next. Called by
-`contract`.
+of I and J and full blocks of K, and what is left of each has statements of its own, with narrower tiles; what the
+outermost loop leaves stands in it, under a condition, so that it can be divided. A tile's sums are variables; where
+blocks of K enclose tiles they are stored after a block and loaded before the next. Called by `contract`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from math import prod
@@ -24,17 +24,22 @@ from presk.kernel.nodes import Binary, Constant, Expression, Integer, Splat, Var
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A run of an axis: `blocks` blocks of `width` from 0 on, or what is left from `start` on (`blocks` None)."""
+    """A run of an axis: `blocks` blocks of `width` from 0 on, or what is left from `start` on (`blocks` None).
+
+    Blocks begin `step` places apart where that isn't their width.
+    """
 
     blocks: int | None
     start: int
     width: int
+    step: int | None = None
 
     def index(self, counter: Expression | None, offset: Expression) -> Expression:
         """The index `offset` positions into the block at hand."""
         if self.blocks is None or counter is None:
             return plus(Integer(self.start), offset)
-        return counter if self.width == 1 else blocked(counter, self.width, offset)
+        step = self.step or self.width
+        return counter if step == 1 else blocked(counter, step, offset)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +93,26 @@ def segments(size: int, width: int) -> list[Segment]:
     return [*found, Segment(None, full * width, rest)] if rest else found
 
 
+def opened(
+    code: Code, found: Sequence[Segment], counter: Variable | None = None, *, as_one: bool = False
+) -> Iterator[Chosen]:
+    """Each segment of an axis, within the loop over its blocks; `as_one`: all within one loop, which can be divided."""
+    if as_one and len(found) > 1 and found[0].blocks is not None:
+        full, rest = found
+        with code.loop(found[0].blocks + 1, counter) as number:
+            with code.when(Binary("<", number, Integer(found[0].blocks))):
+                yield Chosen(full, number)
+            with code.when(Binary("==", number, Integer(found[0].blocks))):
+                yield Chosen(Segment(found[0].blocks + 1, 0, rest.width, full.width), number)
+        return
+    for segment in found:
+        if segment.blocks is None:
+            yield Chosen(segment, None)
+            continue
+        with code.loop(segment.blocks, counter) as number:
+            yield Chosen(segment, number)
+
+
 class Tiles:
     """The writing of one contraction in tiles."""
 
@@ -119,17 +144,18 @@ class Tiles:
         labels = self.contraction.outer
         with self.code.loops([self.contraction.sizes[label] for label in labels], self.outer):
             self.place |= dict(zip(labels, self.outer, strict=True))
-            self.nest(self.order, {})
+            self.nest(self.order, {}, is_perfect=True)
 
-    def nest(self, order: str, chosen: Mapping[str, Chosen]) -> None:
-        """The block loops of `order`, and the tile within."""
+    def nest(self, order: str, chosen: Mapping[str, Chosen], *, is_perfect: bool) -> None:
+        """The block loops of `order`, and the tile within; `is_perfect`: each loop so far holds one statement."""
         if order in ("", "K"):
             self.tile(chosen)
             return
         letter, rest = order[0], order[1:]
+        is_one = len(self.segments[letter]) == 1
         with self.leading_loops() if letter == "K" else nullcontext():
-            for each in self.opened(letter):
-                self.nest(rest, {**chosen, letter: each})
+            for each in self.opened(letter, as_one=is_perfect and letter != "K"):
+                self.nest(rest, {**chosen, letter: each}, is_perfect=is_perfect and is_one)
             if letter == "J" and "I" in chosen:
                 self.finish(chosen)
 
@@ -145,15 +171,9 @@ class Tiles:
             )
             self.operands.finish(self.at(row, column))
 
-    def opened(self, letter: str) -> Iterator[Chosen]:
+    def opened(self, letter: str, *, as_one: bool = False) -> Iterator[Chosen]:
         """Each segment of an axis, within the loop over its blocks."""
-        for segment in self.segments[letter]:
-            if segment.blocks is None:
-                yield Chosen(segment, None)
-                continue
-            counter = self.blocks[letter]
-            with self.code.loop(segment.blocks, counter):
-                yield Chosen(segment, counter)
+        yield from opened(self.code, self.segments[letter], self.blocks.get(letter), as_one=as_one)
 
     @contextmanager
     def leading_loops(self) -> Generator[None]:

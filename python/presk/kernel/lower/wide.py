@@ -8,7 +8,7 @@ rows. Called by `contract`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from math import prod
 
@@ -18,8 +18,8 @@ from presk.kernel.lower.index import ZERO, at, join
 from presk.kernel.lower.operands import Operands
 from presk.kernel.lower.panels import Panel
 from presk.kernel.lower.space import Point
-from presk.kernel.lower.tiles import Chosen, Segment, segments
-from presk.kernel.nodes import Access, Binary, Expression, Integer, Load, Run, Tile
+from presk.kernel.lower.tiles import Chosen, Segment, opened, segments
+from presk.kernel.nodes import Access, Binary, Expression, Integer, Load, Run, Tile, Variable
 from presk.text.diagnostics import InternalError
 
 
@@ -51,27 +51,19 @@ class WideTiles:
         }
         self.place: dict[int, Expression] = {}
         self.leads: list[Expression] = []
-        self.runs = [code.fresh("i") for _ in range(3)]
+        self.runs: dict[tuple[str, int], Variable] = {}
 
     def write(self) -> None:
         """All loops."""
         labels, sizes = self.contraction.outer, self.contraction.sizes
         with self.code.loops([sizes[label] for label in labels]) as found:
             self.place |= {label: position.index for label, position in zip(labels, found, strict=True)}
-            for block in self.opened(self.row_blocks):
-                self.nest(self.order, {"B": block})
+            is_one = len(self.row_blocks) == 1
+            for block in opened(self.code, self.row_blocks, as_one=True):
+                self.nest(self.order, {"B": block}, is_perfect=is_one)
 
-    def opened(self, found: Sequence[Segment]) -> Iterator[Chosen]:
-        """Each segment, within the loop over its blocks."""
-        for segment in found:
-            if segment.blocks is None:
-                yield Chosen(segment, None)
-                continue
-            with self.code.loop(segment.blocks) as counter:
-                yield Chosen(segment, counter)
-
-    def nest(self, order: str, chosen: Mapping[str, Chosen]) -> None:
-        """The block loops of `order`, and the tile within."""
+    def nest(self, order: str, chosen: Mapping[str, Chosen], *, is_perfect: bool) -> None:
+        """The block loops of `order`, and the tile within; `is_perfect`: each loop so far holds one statement."""
         if not order:
             self.tile(chosen)
             return
@@ -82,8 +74,10 @@ class WideTiles:
             if letter == "K":
                 self.place |= {label: lead.index for label, lead in zip(self.leading, leads, strict=True)}
                 self.leads = [lead.index for lead in leads]
-            for each in self.opened(found):
-                self.nest(rest, {**chosen, letter: each})
+            # Rows within a block of rows keep statements of their own: it is the blocks that are divided.
+            as_one = is_perfect and letter != "K" and (letter != "I" or self.point.block is None)
+            for each in opened(self.code, found, as_one=as_one):
+                self.nest(rest, {**chosen, letter: each}, is_perfect=is_perfect and len(found) == 1)
             if letter == "J" and "I" in chosen:
                 self.finish(chosen)
 
@@ -107,9 +101,10 @@ class WideTiles:
 
     def statement(self, chosen: Mapping[str, Chosen], *, continues: bool) -> None:
         """One statement."""
-        row, column, term = self.runs
+        row, column, term = (self.run(letter, chosen[letter].segment.width) for letter in "IJK")
         widths = (chosen[letter].segment.width for letter in "IJK")
-        rows, columns, depth = (Run(run.number, width) for run, width in zip(self.runs, widths, strict=True))
+        runs = zip((row, column, term), widths, strict=True)
+        rows, columns, depth = (Run(run.number, width) for run, width in runs)
         place = self.at(chosen, row, column)
         if self.k is not None:
             place[self.k] = chosen["K"].segment.index(chosen["K"].counter, term)
@@ -132,6 +127,10 @@ class WideTiles:
         fused = self.operands.reader.task.choice.fma
         lanes = self.point.lanes
         self.code.add(Tile(rows, columns, depth, lanes, total, factor.access, other.access, continues, fused))
+
+    def run(self, letter: str, width: int) -> Variable:
+        """The counter of a tile's run: one for each width, or whether a loop may be divided would go by the longest."""
+        return self.runs.get((letter, width)) or self.runs.setdefault((letter, width), self.code.fresh("i"))
 
     def at(self, chosen: Mapping[str, Chosen], row: Expression, column: Expression) -> dict[int, Expression]:
         """The place of an element of the tile."""

@@ -373,16 +373,27 @@ impl Compiler<'_> {
             }
             StatementKind::For(each) => ops.extend(self.rounds(each, depth)?),
             StatementKind::If(condition, body) => {
-                let condition = match condition {
+                let holds = match condition {
                     Condition::Holds(condition) => self.bool(condition, ops)?,
                     Condition::NonZero(condition) => self.int(condition, ops)?,
                 };
-                ops.push(Op::If { condition, body: self.block(body, None)? });
+                ops.push(Op::If { condition: holds, body: self.guarded(condition, body)? });
             }
-            StatementKind::Apply(_) => unreachable!("the interpreter is given the expansion"),
-            StatementKind::Tile(_) => unreachable!("a program is made of the expansion"),
+            StatementKind::Apply(_) | StatementKind::Tile(_) => unreachable!("a program is made of the expansion"),
         }
         Ok(())
+    }
+
+    /// What a condition guards; where it bounds a counter, that ranges no further within.
+    fn guarded(&mut self, condition: &Condition, body: &[Statement]) -> Result<Vec<Op>, Error> {
+        let Some((counter, end)) = condition.bound() else { return self.block(body, None) };
+        let around = self.loops.iter().position(|each| each.counter == counter);
+        let Some(place) = around.filter(|_| end > 0) else { return Ok(Vec::new()) };
+        let extent = self.loops[place].extent;
+        self.loops[place].extent = extent.min(end);
+        let ops = self.block(body, None);
+        self.loops[place].extent = extent;
+        ops
     }
 
     /// A loop without rounds is nothing.

@@ -20,6 +20,20 @@ pub(super) struct Block<T> {
     pub continues: bool,
 }
 
+const LINE: usize = 64;
+
+/// Asks for the cache line of an address, which need not be one, as near as it can be.
+#[inline(always)]
+fn ask_for(address: *const u8) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing and faults nowhere; SSE is there on every x86-64.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(address.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = address;
+}
+
 /// Computes M rows of N vectors, whose right factors have no scales.
 ///
 /// Inlined into functions compiled for the vector's instruction set.
@@ -39,6 +53,13 @@ pub(super) unsafe fn compute<V: Vector, R: Read<V, Scales = ()>, const M: usize,
             for (number, sums) in sums.iter_mut().enumerate() {
                 for (column, sum) in sums.iter_mut().enumerate() {
                     *sum = V::load(row(number).add(column * V::LANES));
+                }
+            }
+        } else {
+            // Nothing else asks for the sums' lines before they are stored, and the next block would wait for that.
+            for number in 0..M {
+                for line in 0..(N * size_of::<V>()).div_ceil(LINE) {
+                    ask_for(row(number).wrapping_byte_add(line * LINE).cast());
                 }
             }
         }
@@ -92,6 +113,9 @@ pub(super) struct Blocks<T: 'static> {
     pub rows: Rows<T>,
 }
 
+/// Rows of four vectors that are sums enough to keep a processor busy.
+const TALL: usize = 4;
+
 impl<T: Real> Blocks<T> {
     /// The blocks that read right factors of a kind where they lie; none where these are staged.
     pub fn of(&self, kind: Kind) -> Option<&Heights<T>> {
@@ -138,11 +162,12 @@ impl<T: Real> Blocks<T> {
 }
 
 impl<T: Real> Heights<T> {
-    /// The blocks for the next columns, and how many vectors they take: four where all rows fit at that width, else two.
+    /// The blocks for the next columns, and how many vectors they take: four where these hold all rows or so many that a
+    /// part of them waits for no sum, else two.
     fn widest(&self, rows: usize, vectors: usize, fused: bool) -> (&'static [Compute<T>], usize) {
         let fused = usize::from(fused);
         match vectors {
-            4.. if rows <= self.quadruple[fused].len() => (self.quadruple[fused], 4),
+            4.. if rows.min(TALL) <= self.quadruple[fused].len() => (self.quadruple[fused], 4),
             2.. => (self.double[fused], 2),
             _ => (self.single[fused], 1),
         }
