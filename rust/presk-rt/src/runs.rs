@@ -19,6 +19,7 @@ use crate::isa::Isa;
 
 mod block;
 mod double;
+mod pack;
 mod single;
 mod tables;
 

@@ -1,83 +1,145 @@
-//! Blocks of a run: as many elements as a few vectors hold, in local arrays, where the compiler sees that nothing overlaps.
+//! Blocks of a run: as many elements as some vectors hold, in local arrays, where the compiler sees that nothing overlaps.
 //!
-//! What is done to a block is a loop over plain Rust without branches. Each instruction set compiles the same source to
-//! its own vectors; no operation is contracted or reordered, so the bits are those of the scalar program.
+//! What is done to a block is loops over plain Rust without branches, whose rounds are known. Each instruction set compiles
+//! the same source to its own vectors; no operation is contracted or reordered, so the bits are those of the scalar program.
 
-/// Elements of a block.
-pub const BLOCK: usize = 64;
+use super::pack::{Pack, Range};
+
+/// Elements of a block, for the bulk of a run.
+pub const LONG: usize = 128;
+
+/// Elements of a block that is taken of what is left.
+pub const SHORT: usize = 32;
+
+/// The same for the elements of a block that lie in one range.
+pub const PART: usize = 64;
 
 /// A block's elements, aligned to the widest vectors.
 #[derive(Clone, Copy)]
 #[repr(C, align(64))]
-pub struct Block<T>(pub [T; BLOCK]);
+pub struct Block<T, const L: usize>(pub [T; L]);
 
-/// Whether every element has a property.
-#[inline(always)]
-pub fn all<T: Copy>(x: &Block<T>, has: impl Fn(T) -> bool) -> bool {
-    let mut lacking = 0u32;
-    for &x in &x.0 {
-        lacking |= u32::from(!has(x));
+impl<T: Copy, const L: usize> Block<T, L> {
+    /// Whether some element has a property.
+    #[inline(always)]
+    pub fn any(&self, has: impl Fn(T) -> bool) -> bool {
+        let mut having = 0u32;
+        for &x in &self.0 {
+            having |= u32::from(has(x));
+        }
+        having != 0
     }
-    lacking == 0
 }
 
 /// The straight-line program of each element.
 #[inline(always)]
-pub fn map<T: Copy>(x: &Block<T>, y: &mut Block<T>, program: impl Fn(T) -> T) {
+pub fn map<T: Copy, const L: usize>(x: &Block<T, L>, y: &mut Block<T, L>, program: impl Fn(T) -> T) {
     for (y, &x) in y.0.iter_mut().zip(&x.0) {
         *y = program(x);
     }
 }
 
-/// A program of those elements alone that lie in its range; the others' places stay. They are gathered, so that the
-/// program runs over full vectors, and not at all where there are none.
+/// The first part of a program that is cut in parts: some values of each element.
+///
+/// A processor looks only so far ahead: of a long program it holds too few elements at once to fill the time that each
+/// operation waits for the one before. Part by part it has all of a block's.
 #[inline(always)]
-pub fn part<T: Copy + Default>(
-    x: &Block<T>,
-    y: &mut Block<T>,
-    covers: impl Fn(T) -> bool,
-    program: impl Fn(&Block<T>, &mut Block<T>, usize),
+pub fn begin<T: Copy + Default, const L: usize, const N: usize>(
+    x: &Block<T, L>,
+    part: impl Fn(T) -> [T; N],
+) -> [Block<T, L>; N] {
+    go_on(x, &[], |x, []| part(x))
+}
+
+/// A further part, which takes the values of the one before.
+#[inline(always)]
+pub fn go_on<T: Copy + Default, const L: usize, const N: usize, const M: usize>(
+    x: &Block<T, L>,
+    before: &[Block<T, L>; N],
+    part: impl Fn(T, [T; N]) -> [T; M],
+) -> [Block<T, L>; M] {
+    let mut found = [Block([T::default(); L]); M];
+    for (at, &x) in x.0.iter().enumerate() {
+        let values = part(x, std::array::from_fn(|number| before[number].0[at]));
+        for (found, value) in found.iter_mut().zip(values) {
+            found.0[at] = value;
+        }
+    }
+    found
+}
+
+/// The last part.
+#[inline(always)]
+pub fn finish<T: Copy, const L: usize, const N: usize>(
+    x: &Block<T, L>,
+    y: &mut Block<T, L>,
+    before: &[Block<T, L>; N],
+    part: impl Fn(T, [T; N]) -> T,
 ) {
-    if all(x, |x| !covers(x)) {
-        return;
-    }
-    let (mut places, mut count) = ([0u8; BLOCK], 0);
-    for (place, &x) in (0u8..).zip(&x.0) {
-        // Whatever isn't covered is overwritten by the next, without a branch.
-        places[count % BLOCK] = place;
-        count += usize::from(covers(x));
-    }
-    let places = &places[..count];
-    // What fills the block up is in the range too.
-    let mut gathered = Block([x.0[usize::from(places[0]) % BLOCK]; BLOCK]);
-    let mut found = Block([T::default(); BLOCK]);
-    for (gathered, &place) in gathered.0.iter_mut().zip(places) {
-        *gathered = x.0[usize::from(place) % BLOCK];
-    }
-    program(&gathered, &mut found, count);
-    for (&found, &place) in found.0.iter().zip(places) {
-        y.0[usize::from(place) % BLOCK] = found;
+    for (at, (y, &x)) in y.0.iter_mut().zip(&x.0).enumerate() {
+        *y = part(x, std::array::from_fn(|number| before[number].0[at]));
     }
 }
 
-/// Elements a program takes at a time of a block that isn't full.
-const STEP: usize = 16;
+/// A program of blocks that [`part`] runs. One is a type of its own for each instruction set and each length of the block
+/// around it, so that each of its closures is called at one place (see [`run_of_two`]).
+pub trait Program<T> {
+    /// The values of a block's elements.
+    fn run<const L: usize>(x: &Block<T, L>, y: &mut Block<T, L>);
+}
 
-/// The straight-line program of each of a block's first elements, and of whatever fills the last vector up.
+/// A program of those elements alone that lie in its range; the others' places stay. They are taken together, so that the
+/// program runs over full vectors, and not at all where there are none.
 #[inline(always)]
-pub fn map_first<T: Copy>(x: &Block<T>, y: &mut Block<T>, count: usize, program: impl Fn(T) -> T) {
-    let steps = y.0.chunks_exact_mut(STEP).zip(x.0.chunks_exact(STEP));
-    for (y, x) in steps.take(count.div_ceil(STEP)) {
-        for (y, &x) in y.iter_mut().zip(x) {
-            *y = program(x);
+pub fn part<T: Copy + Default, P: Pack<T>, Q: Program<T>, const L: usize>(
+    x: &Block<T, L>,
+    y: &mut Block<T, L>,
+    range: Range<T>,
+) {
+    // What fills a block up is in the range too.
+    let mut taken = Block([range.least; L]);
+    let count = P::take(x, range, &mut taken);
+    if count == 0 {
+        return;
+    }
+    for place in &mut taken.0[count..] {
+        *place = range.least;
+    }
+    let mut found = Block([T::default(); L]);
+    let mut at = 0;
+    while at < count {
+        if L >= at + PART && count > at + SHORT {
+            at += copied::<T, Q, L, PART>(&taken, &mut found, at);
+        } else {
+            at += copied::<T, Q, L, SHORT>(&taken, &mut found, at);
         }
     }
+    P::put(&found, x, range, y);
+}
+
+/// Runs a program over a shorter block's elements of a block; how many these are.
+#[inline(always)]
+fn copied<T: Copy + Default, Q: Program<T>, const L: usize, const N: usize>(
+    taken: &Block<T, L>,
+    found: &mut Block<T, L>,
+    at: usize,
+) -> usize {
+    let (mut x, mut y) = (Block([T::default(); N]), Block([T::default(); N]));
+    x.0.copy_from_slice(&taken.0[at..at + N]);
+    Q::run(&x, &mut y);
+    found.0[at..at + N].copy_from_slice(&y.0);
+    N
 }
 
 /// The function itself, of the elements outside of all programs' range.
 #[inline(always)]
-pub fn patch<T: Copy>(x: &Block<T>, y: &mut Block<T>, covers: impl Fn(T) -> bool, function: fn(T) -> T) {
-    if all(x, &covers) {
+pub fn patch<T: Copy, const L: usize>(
+    x: &Block<T, L>,
+    y: &mut Block<T, L>,
+    covers: impl Fn(T) -> bool,
+    function: fn(T) -> T,
+) {
+    if !x.any(|x| !covers(x)) {
         return;
     }
     for (y, &x) in y.0.iter_mut().zip(&x.0) {
@@ -97,10 +159,11 @@ pub unsafe fn run<T: Copy + Default>(
     source: *const T,
     target: *mut T,
     count: usize,
-    program: impl Fn(&Block<T>, &mut Block<T>),
+    long: impl Fn(&Block<T, LONG>, &mut Block<T, LONG>),
+    short: impl Fn(&Block<T, SHORT>, &mut Block<T, SHORT>),
 ) {
     // SAFETY: the caller's promise; of the second source nothing is read but what the first one has.
-    unsafe { run_of_two(source, source, target, count, |x, _, y| program(x, y)) };
+    unsafe { run_of_two(source, source, target, count, |x, _, y| long(x, y), |x, _, y| short(x, y)) };
 }
 
 /// The same for a program of two arguments.
@@ -113,18 +176,36 @@ pub unsafe fn run_of_two<T: Copy + Default>(
     right: *const T,
     target: *mut T,
     count: usize,
-    program: impl Fn(&Block<T>, &Block<T>, &mut Block<T>),
+    long: impl Fn(&Block<T, LONG>, &Block<T, LONG>, &mut Block<T, LONG>),
+    short: impl Fn(&Block<T, SHORT>, &Block<T, SHORT>, &mut Block<T, SHORT>),
 ) {
-    let mut y = Block([T::default(); BLOCK]);
-    // The program is called at one place: only so is it sure to be compiled for the instruction set of the caller.
-    for at in (0..count).step_by(BLOCK) {
-        let filled = BLOCK.min(count - at);
-        // SAFETY: `at` + `filled` is at most `count`, and `filled` at least 1. A block is read as a whole before any of it
-        // is written.
+    // Each program is called at one place: only so is it sure to be compiled for the instruction set of the caller.
+    let bulk = count - count % LONG;
+    // SAFETY: both cover `count` elements together. A block is read as a whole before any of it is written.
+    unsafe {
+        blocks(left, right, target, bulk, long);
+        blocks(left.add(bulk), right.add(bulk), target.add(bulk), count - bulk, short);
+    }
+}
+
+/// # Safety
+/// As [`run_of_two`].
+#[inline(always)]
+unsafe fn blocks<T: Copy + Default, const L: usize>(
+    left: *const T,
+    right: *const T,
+    target: *mut T,
+    count: usize,
+    program: impl Fn(&Block<T, L>, &Block<T, L>, &mut Block<T, L>),
+) {
+    let mut y = Block([T::default(); L]);
+    for at in (0..count).step_by(L) {
+        let filled = L.min(count - at);
+        // SAFETY: `at` + `filled` is at most `count`, and `filled` at least 1.
         unsafe {
             program(&block(left.add(at), filled), &block(right.add(at), filled), &mut y);
-            if filled == BLOCK {
-                target.add(at).cast::<[T; BLOCK]>().write_unaligned(y.0);
+            if filled == L {
+                target.add(at).cast::<[T; L]>().write_unaligned(y.0);
             } else {
                 copy(y.0.as_ptr(), target.add(at), filled);
             }
@@ -135,15 +216,15 @@ pub unsafe fn run_of_two<T: Copy + Default>(
 /// The block that begins at an element; where it isn't full, its last element fills it up.
 ///
 /// # Safety
-/// `source` points to `filled` elements, 1 to [`BLOCK`].
+/// `source` points to `filled` elements, 1 to L.
 #[inline(always)]
-unsafe fn block<T: Copy>(source: *const T, filled: usize) -> Block<T> {
+unsafe fn block<T: Copy, const L: usize>(source: *const T, filled: usize) -> Block<T, L> {
     // SAFETY: the caller's promise; `x` is this function's own.
     unsafe {
-        if filled == BLOCK {
-            return Block(source.cast::<[T; BLOCK]>().read_unaligned());
+        if filled == L {
+            return Block(source.cast::<[T; L]>().read_unaligned());
         }
-        let mut x = Block([source.add(filled - 1).read_unaligned(); BLOCK]);
+        let mut x = Block([source.add(filled - 1).read_unaligned(); L]);
         copy(source, x.0.as_mut_ptr(), filled);
         x
     }

@@ -2,16 +2,16 @@
 
 use crate::isa::Isa;
 use crate::runs::Table;
-use crate::runs::block::{run, run_of_two};
-use crate::runs::{double, single};
+use crate::runs::block::{LONG, SHORT, run, run_of_two};
+use crate::runs::{double, pack, single};
 
 /// A routine over one run, compiled with the features named.
 macro_rules! unary {
-    ($real:ty, $program:path, [$($feature:tt)*]) => {{
+    ($real:ty, $programs:ident::$function:ident, $pack:ty, [$($feature:tt)*]) => {{
         $($feature)*
         unsafe extern "C" fn routine(source: *const $real, target: *mut $real, count: usize) {
             // SAFETY: the caller keeps the contract of `Unary`.
-            unsafe { run(source, target, count, $program) }
+            unsafe { run(source, target, count, $programs::$function::<$pack, LONG>, $programs::$function::<$pack, SHORT>) }
         }
         routine
     }};
@@ -19,11 +19,11 @@ macro_rules! unary {
 
 /// A routine over two runs.
 macro_rules! binary {
-    ($real:ty, $program:path, [$($feature:tt)*]) => {{
+    ($real:ty, $programs:ident::$function:ident, $pack:ty, [$($feature:tt)*]) => {{
         $($feature)*
         unsafe extern "C" fn routine(left: *const $real, right: *const $real, target: *mut $real, count: usize) {
             // SAFETY: the caller keeps the contract of `Binary`.
-            unsafe { run_of_two(left, right, target, count, $program) }
+            unsafe { run_of_two(left, right, target, count, $programs::$function::<$pack, LONG>, $programs::$function::<$pack, SHORT>) }
         }
         routine
     }};
@@ -31,40 +31,40 @@ macro_rules! binary {
 
 /// The routines of one type, in the order of `Function::ALL`.
 macro_rules! table {
-    ($real:ty, $programs:ident, $feature:tt) => {
+    ($real:ty, $programs:ident, $pack:ty, $feature:tt) => {
         Table {
             functions: [
-                unary!($real, $programs::exp, $feature),
-                unary!($real, $programs::expm1, $feature),
-                unary!($real, $programs::log, $feature),
-                unary!($real, $programs::log1p, $feature),
-                unary!($real, $programs::tanh, $feature),
-                unary!($real, $programs::sin, $feature),
-                unary!($real, $programs::cos, $feature),
-                unary!($real, $programs::erf, $feature),
+                unary!($real, $programs::exp, $pack, $feature),
+                unary!($real, $programs::expm1, $pack, $feature),
+                unary!($real, $programs::log, $pack, $feature),
+                unary!($real, $programs::log1p, $pack, $feature),
+                unary!($real, $programs::tanh, $pack, $feature),
+                unary!($real, $programs::sin, $pack, $feature),
+                unary!($real, $programs::cos, $pack, $feature),
+                unary!($real, $programs::erf, $pack, $feature),
             ],
-            power: binary!($real, $programs::pow, $feature),
+            power: binary!($real, $programs::pow, $pack, $feature),
         }
     };
 }
 
 /// The routines of both types.
 macro_rules! tables {
-    ($isa:ident, $feature:tt) => {
+    ($isa:ident, $pack:ty, $feature:tt) => {
         mod $isa {
-            use super::{Table, double, run, run_of_two, single};
+            use super::{LONG, SHORT, Table, double, pack, run, run_of_two, single};
 
-            pub static SINGLE: Table<f32> = table!(f32, single, $feature);
-            pub static DOUBLE: Table<f64> = table!(f64, double, $feature);
+            pub static SINGLE: Table<f32> = table!(f32, single, $pack, $feature);
+            pub static DOUBLE: Table<f64> = table!(f64, double, $pack, $feature);
         }
     };
 }
 
-tables!(baseline, []);
+tables!(baseline, pack::Plain, []);
 #[cfg(target_arch = "x86_64")]
-tables!(avx2, [#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt")]]);
+tables!(avx2, pack::Avx2, [#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]]);
 #[cfg(target_arch = "x86_64")]
-tables!(avx512, [#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,avx512f,avx512bw,avx512dq,avx512vl")]]);
+tables!(avx512, pack::Avx512, [#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]]);
 
 /// The routines of f32.
 pub fn single(isa: Isa) -> &'static Table<f32> {

@@ -1,7 +1,10 @@
 //! `erf`, for every argument: one program up to 0.84375, one up to 1.25, one beyond.
 
 use super::{exp, upper};
-use crate::runs::block::{Block, all, map, map_first, part};
+use std::marker::PhantomData;
+
+use crate::runs::block::{Block, Program, begin, finish, go_on, map, part};
+use crate::runs::pack::{Pack, Range};
 
 const ERX: f64 = 8.45062911510467529297e-01;
 const EFX8: f64 = 1.02703333676410069053e+00;
@@ -73,25 +76,13 @@ const TINY: f64 = upper(0x3e30_0000);
 const ONE: f64 = 6.0;
 
 #[inline(always)]
-pub fn erf(x: &Block<f64>, y: &mut Block<f64>) {
-    // Where none is below the bound the program would be for nothing; for those beyond it is, at less than gathering costs.
-    if !all(x, |x| x.abs() >= FIRST) {
+pub fn erf<P: Pack<f64>, const L: usize>(x: &Block<f64, L>, y: &mut Block<f64, L>) {
+    // Where all are beyond the bound the program would be for nothing; elsewhere it costs less than taking elements out.
+    if x.any(|x| x.abs() < FIRST) {
         map(x, y, first);
     }
-    part(
-        x,
-        y,
-        |x| x.abs() >= FIRST || x.is_nan(),
-        |x, y, count| {
-            if all(x, |x| x.abs() < SECOND) {
-                return map_first(x, y, count, second);
-            }
-            map_first(x, y, count, |x| {
-                let (near, far) = (second(x), last(x));
-                if x.abs() < SECOND { near } else { far }
-            });
-        },
-    );
+    part::<_, P, Second<P, L>, L>(x, y, Range { least: FIRST, bound: SECOND });
+    part::<_, P, Last<P, L>, L>(x, y, Range { least: SECOND, bound: f64::NAN });
 }
 
 #[inline(always)]
@@ -104,44 +95,63 @@ fn first(x: f64) -> f64 {
     if x.abs() < TINY { 0.125 * (8.0 * x + EFX8 * x) } else { value }
 }
 
-#[inline(always)]
-fn second(x: f64) -> f64 {
-    let s = x.abs() - 1.0;
-    let p = PA0 + s * (PA1 + s * (PA2 + s * (PA3 + s * (PA4 + s * (PA5 + s * PA6)))));
-    let q = 1.0 + s * (QA1 + s * (QA2 + s * (QA3 + s * (QA4 + s * (QA5 + s * QA6)))));
-    signed(1.0 - (1.0 - ERX - p / q), x)
+/// Of size 0.84375 to 1.25.
+struct Second<P, const O: usize>(PhantomData<P>);
+
+impl<P, const O: usize> Program<f64> for Second<P, O> {
+    #[inline(always)]
+    fn run<const L: usize>(x: &Block<f64, L>, y: &mut Block<f64, L>) {
+        map(x, y, |x| {
+            let s = x.abs() - 1.0;
+            let p = PA0 + s * (PA1 + s * (PA2 + s * (PA3 + s * (PA4 + s * (PA5 + s * PA6)))));
+            let q = 1.0 + s * (QA1 + s * (QA2 + s * (QA3 + s * (QA4 + s * (QA5 + s * QA6)))));
+            (1.0 - (1.0 - ERX - p / q)).copysign(x)
+        });
+    }
+}
+
+/// Of size 1.25 and more.
+struct Last<P, const O: usize>(PhantomData<P>);
+
+impl<P, const O: usize> Program<f64> for Last<P, O> {
+    #[inline(always)]
+    fn run<const L: usize>(x: &Block<f64, L>, y: &mut Block<f64, L>) {
+        let quotients = begin(x, |x| {
+            let size = bounded(x);
+            let s = 1.0 / (size * size);
+            let is_low = size < CHANGE;
+            // Of two polynomials one, by its coefficients; a 0 in front changes nothing.
+            let of = |low: f64, high: f64| if is_low { low } else { high };
+            let r = of(RA5, RB5) + s * (of(RA6, RB6) + s * of(RA7, 0.0));
+            let r = of(RA2, RB2) + s * (of(RA3, RB3) + s * (of(RA4, RB4) + s * r));
+            let r = of(RA0, RB0) + s * (of(RA1, RB1) + s * r);
+            let q = of(SA6, SB6) + s * (of(SA7, SB7) + s * of(SA8, 0.0));
+            let q = of(SA3, SB3) + s * (of(SA4, SB4) + s * (of(SA5, SB5) + s * q));
+            let q = 1.0 + s * (of(SA1, SB1) + s * (of(SA2, SB2) + s * q));
+            [r / q]
+        });
+        let factors = go_on(x, &quotients, |x, [quotient]| {
+            let size = bounded(x);
+            let z = cut(size);
+            [exp::negative(-z * z - 0.5625), exp::near(((z - size) * (z + size)) + quotient)]
+        });
+        finish(x, y, &factors, |x, [left, right]| {
+            let size = bounded(x);
+            let value = 1.0 - left * right / size;
+            let value = if x.abs() < ONE { value } else { 1.0 };
+            if x.is_nan() { x } else { value.copysign(x) }
+        });
+    }
 }
 
 #[inline(always)]
-fn last(x: f64) -> f64 {
-    let size = if x.abs() < ONE { x.abs() } else { ONE };
-    let s = 1.0 / (size * size);
-    let is_low = size < CHANGE;
-    // Of two polynomials one, by its coefficients; a 0 in front changes nothing.
-    let of = |low: f64, high: f64| if is_low { low } else { high };
-    let r = of(RA5, RB5) + s * (of(RA6, RB6) + s * of(RA7, 0.0));
-    let r = of(RA2, RB2) + s * (of(RA3, RB3) + s * (of(RA4, RB4) + s * r));
-    let r = of(RA0, RB0) + s * (of(RA1, RB1) + s * r);
-    let q = of(SA6, SB6) + s * (of(SA7, SB7) + s * of(SA8, 0.0));
-    let q = of(SA3, SB3) + s * (of(SA4, SB4) + s * (of(SA5, SB5) + s * q));
-    let q = 1.0 + s * (of(SA1, SB1) + s * (of(SA2, SB2) + s * q));
-    let z = cut(size);
-    let left = exp::bounded(-z * z - 0.5625);
-    let right = exp::bounded((z - size) * (z + size) + r / q);
-    let value = 1.0 - left * right / size;
-    let value = if x.abs() < ONE { value } else { 1.0 };
-    let value = signed(value, x);
-    if x.is_nan() { x } else { value }
+fn bounded(x: f64) -> f64 {
+    let size = x.abs();
+    if size < ONE { size } else { ONE }
 }
 
 /// A number without the lower part of its digits.
 #[inline(always)]
 fn cut(x: f64) -> f64 {
     f64::from_bits(x.to_bits() & 0xffff_ffff_0000_0000)
-}
-
-/// A positive number with another's sign.
-#[inline(always)]
-fn signed(value: f64, x: f64) -> f64 {
-    if x.is_sign_negative() { -value } else { value }
 }

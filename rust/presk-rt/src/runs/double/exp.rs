@@ -21,7 +21,7 @@ const MOST: f64 = 709.782712893383973096;
 const TINY: f64 = upper(0x3e30_0001);
 
 #[inline(always)]
-pub fn exp(x: &Block<f64>, y: &mut Block<f64>) {
+pub fn exp<P, const L: usize>(x: &Block<f64, L>, y: &mut Block<f64, L>) {
     map(x, y, |x| {
         let value = bounded(within(x, LEAST, MOST));
         let value = if x < LEAST { 0.0 } else { value };
@@ -44,4 +44,23 @@ pub fn bounded(x: f64) -> f64 {
     let first = (0.5 * k + SHIFT) - SHIFT;
     let scaled = y * power_of_two(first) * power_of_two(k - first);
     if x.abs() < TINY { 1.0 + x } else { scaled }
+}
+
+/// The exponential of a number from −40 to −2.
+#[inline(always)]
+pub fn negative(x: f64) -> f64 {
+    let k = multiple(x);
+    let (hi, lo) = (x - k * LN2_HI, k * LN2_LO);
+    let r = hi - lo;
+    let rr = r * r;
+    let c = r - rr * (P1 + rr * (P2 + rr * (P3 + rr * (P4 + rr * P5))));
+    (1.0 + (r * c / (2.0 - c) - lo + hi)) * power_of_two(k)
+}
+
+/// The exponential of a number of size less than half of ln 2 and more than 2⁻²⁷.
+#[inline(always)]
+pub fn near(x: f64) -> f64 {
+    let xx = x * x;
+    let c = x - xx * (P1 + xx * (P2 + xx * (P3 + xx * (P4 + xx * P5))));
+    1.0 + (x * c / (2.0 - c) + x)
 }

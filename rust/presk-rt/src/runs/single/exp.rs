@@ -19,7 +19,7 @@ const MOST: f32 = 89.0;
 const TINY: f32 = f32::from_bits(0x3900_0000);
 
 #[inline(always)]
-pub fn exp(x: &Block<f32>, y: &mut Block<f32>) {
+pub fn exp<P, const L: usize>(x: &Block<f32, L>, y: &mut Block<f32, L>) {
     map(x, y, |x| {
         let value = bounded(within(x, LEAST, MOST));
         if x.is_nan() { x } else { value }
@@ -42,4 +42,23 @@ pub fn bounded(x: f32) -> f32 {
     let first = k >> 1;
     let scaled = y * power_of_two(first) * power_of_two(k - first);
     if x.abs() <= TINY { 1.0 + x } else { scaled }
+}
+
+/// The exponential of a number from −40 to −2.
+#[inline(always)]
+pub fn negative(x: f32) -> f32 {
+    let k = number(INV_LN2 * x - 0.5);
+    let (hi, lo) = (x - k as f32 * LN2_HI, k as f32 * LN2_LO);
+    let r = hi - lo;
+    let rr = r * r;
+    let c = r - rr * (P1 + rr * P2);
+    (1.0 + (r * c / (2.0 - c) - lo + hi)) * power_of_two(k)
+}
+
+/// The exponential of a number of size less than half of ln 2 and more than 2⁻¹³.
+#[inline(always)]
+pub fn near(x: f32) -> f32 {
+    let xx = x * x;
+    let c = x - xx * (P1 + xx * P2);
+    1.0 + (x * c / (2.0 - c) + x)
 }
