@@ -1,5 +1,5 @@
 //! Functions that generated code calls: the libm crate's, each under a name and a number of its own, the routines that give
-//! them over runs, and that of tiles.
+//! them over runs, that of tiles, those of folds and of maps.
 //!
 //! The numbers are those under which [`crate::jit`] declares them, so that code can be generated without a module.
 
@@ -7,8 +7,9 @@ use cranelift_codegen::ir::{
     AbiParam, ExtFuncData, ExternalName, FuncRef, Inst, InstBuilder, Signature, UserExternalName, Value, types as clif,
 };
 use presk_kernel::ir::{Applied, Apply, Arithmetic, Function};
+use presk_rt::folds::Fold;
 use presk_rt::isa::Isa;
-use presk_rt::runs::Real;
+use presk_rt::runs::{Map, Real};
 use presk_rt::tile;
 
 use crate::generator::Generator;
@@ -17,10 +18,15 @@ use crate::types;
 /// Elementary functions: every [`Function`], then pow.
 const FUNCTIONS: usize = Function::ALL.len() + 1;
 
-/// Number of declared functions: the elementary ones of reals, those of runs, the routine of tiles.
-pub(crate) const COUNT: usize = TILE + 1;
+/// Number of declared functions: the elementary ones of reals, those of runs, the routine of tiles, those of folds,
+/// those of maps.
+pub(crate) const COUNT: usize = MAPS + Map::ALL.len();
 
 const TILE: usize = 2 * FUNCTIONS;
+
+const FOLDS: usize = TILE + 1;
+
+const MAPS: usize = FOLDS + Fold::ALL.len();
 
 const POW: usize = FUNCTIONS - 1;
 
@@ -29,6 +35,12 @@ pub(crate) fn names(arithmetic: Arithmetic) -> [String; COUNT] {
     std::array::from_fn(|number| {
         if number == TILE {
             return format!("presk_tile_{}", arithmetic.name());
+        }
+        if let Some(map) = number.checked_sub(MAPS) {
+            return format!("presk_run_{}_{}", Map::ALL[map].name(), arithmetic.name());
+        }
+        if let Some(fold) = number.checked_sub(FOLDS) {
+            return format!("presk_fold_{}_{}", Fold::ALL[fold].name(), arithmetic.name());
         }
         let name = Function::ALL.get(number % FUNCTIONS).map_or("pow", |function| function.name());
         let prefix = if number < FUNCTIONS { "presk" } else { "presk_run" };
@@ -78,8 +90,10 @@ pub(crate) fn symbols(isa: Isa) -> Vec<(String, *const u8)> {
         [exp_f64, expm1_f64, log_f64, log1p_f64, tanh_f64, sin_f64, cos_f64, erf_f64];
     let singles = single.iter().map(|each| *each as *const u8).chain([pow_f32 as *const u8]);
     let doubles = double.iter().map(|each| *each as *const u8).chain([pow_f64 as *const u8]);
-    let singles = singles.chain(routines::<f32>(isa)).chain([tile::routine_f32(isa) as *const u8]);
-    let doubles = doubles.chain(routines::<f64>(isa)).chain([tile::routine_f64(isa) as *const u8]);
+    let singles =
+        singles.chain(routines::<f32>(isa)).chain([tile::routine_f32(isa) as *const u8]).chain(others::<f32>(isa));
+    let doubles =
+        doubles.chain(routines::<f64>(isa)).chain([tile::routine_f64(isa) as *const u8]).chain(others::<f64>(isa));
     let mut all: Vec<(String, *const u8)> = names(Arithmetic::F32).into_iter().zip(singles).collect();
     all.extend(names(Arithmetic::F64).into_iter().zip(doubles));
     for (name, address) in [
@@ -100,8 +114,16 @@ fn routines<T: Real>(isa: Isa) -> impl Iterator<Item = *const u8> {
     functions.chain([table.power() as *const u8])
 }
 
-/// The signature of a function by number: of reals, of pointers to runs and their number of elements, or of a tile's form
-/// and pointers to its sums, factors and scales.
+/// The routines of folds and maps of a type, in the order of their numbers.
+fn others<T: presk_rt::folds::Real + Real>(isa: Isa) -> impl Iterator<Item = *const u8> {
+    let (folds, table) = (T::folds(isa), T::routines(isa));
+    let folds = Fold::ALL.into_iter().map(|fold| folds.routine(fold) as *const u8);
+    folds.chain(Map::ALL.into_iter().map(|map| table.map(map) as *const u8))
+}
+
+/// The signature of a function by number: of reals, of pointers to runs and their number of elements, of a tile's form
+/// and pointers to its sums, factors and scales, of pointers to a fold's rows and values and their numbers, or of pointers to
+/// runs, a real and their number of elements.
 pub(crate) fn signature(
     number: usize,
     arithmetic: Arithmetic,
@@ -110,6 +132,11 @@ pub(crate) fn signature(
     let mut signature = Signature::new(convention);
     let arguments = if number % FUNCTIONS == POW { 2 } else { 1 };
     if number == TILE {
+        signature.params.extend([AbiParam::new(clif::I64); 5]);
+    } else if number >= MAPS {
+        let whole = AbiParam::new(clif::I64);
+        signature.params.extend([whole, whole, AbiParam::new(types::real(arithmetic)), whole]);
+    } else if number >= FOLDS {
         signature.params.extend([AbiParam::new(clif::I64); 5]);
     } else if number < FUNCTIONS {
         let real = AbiParam::new(types::real(arithmetic));
@@ -151,6 +178,16 @@ impl<'k> Generator<'_, 'k> {
     /// Form, first sum, first factors, first scale.
     pub(crate) fn call_tile(&mut self, arguments: [Value; 5]) {
         self.call_number(TILE, &arguments);
+    }
+
+    /// Pointers to rows, values and a spread's numbers, how many, elements of each.
+    pub(crate) fn call_fold(&mut self, fold: Fold, arguments: [Value; 5]) {
+        self.call_number(FOLDS + fold as usize, &arguments);
+    }
+
+    /// Source, target, number, elements.
+    pub(crate) fn call_map(&mut self, map: Map, arguments: [Value; 4]) {
+        self.call_number(MAPS + map as usize, &arguments);
     }
 
     fn call_number(&mut self, number: usize, arguments: &[Value]) -> Inst {

@@ -280,7 +280,7 @@ impl<'k> Generator<'_, 'k> {
         *self.variables.entry((letter, number)).or_insert_with(|| builder.declare_var(of))
     }
 
-    fn set(&mut self, letter: char, number: u32, value: Value) {
+    pub(crate) fn set(&mut self, letter: char, number: u32, value: Value) {
         let variable = self.variable(letter, number);
         self.builder.def_var(variable, value);
     }

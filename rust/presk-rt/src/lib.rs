@@ -13,6 +13,7 @@ pub mod elementary;
 pub mod error;
 pub mod execute;
 pub mod float_mode;
+pub mod folds;
 pub mod interpret;
 pub mod isa;
 pub mod key;

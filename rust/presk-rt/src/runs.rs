@@ -32,11 +32,39 @@ pub type Unary<T> = unsafe extern "C" fn(*const T, *mut T, usize);
 /// A routine of a function of two arguments: both sources, then target and number of elements, as for [`Unary`].
 pub type Binary<T> = unsafe extern "C" fn(*const T, *const T, *mut T, usize);
 
+/// A routine of a run and a number: source, target, number, number of elements, as for [`Unary`].
+pub type With<T> = unsafe extern "C" fn(*const T, *mut T, T, usize);
+
+/// What is made of each element of a run and one number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Map {
+    /// The element less the number.
+    Difference,
+    /// The element divided by the number.
+    Quotient,
+}
+
+impl Map {
+    /// Every map.
+    pub const ALL: [Self; 2] = [Self::Difference, Self::Quotient];
+
+    /// The name in a symbol.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Difference => "difference",
+            Self::Quotient => "quotient",
+        }
+    }
+}
+
 /// The routines of one type and instruction set.
 pub struct Table<T> {
     /// In the order of [`Function::ALL`].
     functions: [Unary<T>; Function::ALL.len()],
     power: Binary<T>,
+    /// In the order of [`Map::ALL`].
+    maps: [With<T>; Map::ALL.len()],
 }
 
 impl<T> Table<T> {
@@ -45,6 +73,12 @@ impl<T> Table<T> {
     pub fn function(&self, function: Function) -> Unary<T> {
         let number = Function::ALL.iter().position(|each| *each == function).expect("every function is listed");
         self.functions[number]
+    }
+
+    /// The routine of a map.
+    #[must_use]
+    pub fn map(&self, map: Map) -> With<T> {
+        self.maps[map as usize]
     }
 
     /// The routine of powers.
@@ -92,6 +126,17 @@ pub fn apply_in_place<T: Real>(isa: Isa, function: Function, run: &mut [T]) {
     let routine = T::routines(isa).function(function);
     // SAFETY: both runs are the slice, of that length.
     unsafe { routine(run.as_ptr(), run.as_mut_ptr(), run.len()) };
+}
+
+/// The map of each element of a run and a number.
+///
+/// # Panics
+/// As [`apply`].
+pub fn with<T: Real>(isa: Isa, map: Map, source: &[T], target: &mut [T], number: T) {
+    assert!(source.len() == target.len() && isa.is_available(), "a run of one length, on a processor that runs it");
+    let routine = T::routines(isa).map(map);
+    // SAFETY: both are slices of that length, and a slice that is written overlaps no other.
+    unsafe { routine(source.as_ptr(), target.as_mut_ptr(), number, target.len()) };
 }
 
 /// Each base to the power of the exponent in its place.

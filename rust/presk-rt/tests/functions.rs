@@ -95,13 +95,19 @@ impl Random {
 }
 
 fn check<T: Bits>(function: Function, numbers: &[T]) {
-    let wanted: Vec<u64> = numbers.iter().map(|&each| T::function(function)(each).bits()).collect();
+    let scalar = T::function(function);
+    let wanted: Vec<T> = numbers.iter().map(|&each| scalar(each)).collect();
     let mut found = vec![T::default(); numbers.len()];
     for isa in Isa::available() {
         runs::apply(isa, function, numbers, &mut found);
+        // Without a way out the comparison runs in vectors.
+        let differing = wanted.iter().zip(&found).map(|(a, b)| usize::from(a.bits() != b.bits())).sum::<usize>();
         for ((&number, &wanted), &found) in numbers.iter().zip(&wanted).zip(&found) {
+            if differing == 0 {
+                break;
+            }
             let (name, isa) = (function.name(), isa.name());
-            assert_eq!(found.bits(), wanted, "{name} of the number with the bits {:x}, {isa}", number.bits());
+            assert_eq!(found.bits(), wanted.bits(), "{name} of the number with the bits {:x}, {isa}", number.bits());
         }
     }
 }

@@ -13,7 +13,7 @@ from math import prod
 
 from presk.core.nodes import Ref
 from presk.kernel.lower.contraction import LABELS, Contraction, contraction_of
-from presk.kernel.lower.interleave import is_slow_alone, row_loop
+from presk.kernel.lower.interleave import ACROSS, is_slow_alone, row_loop
 from presk.kernel.lower.runs import has_runs
 from presk.kernel.lower.space import (
     BLOCKS_OF_K,
@@ -81,10 +81,11 @@ def lower(task: Task, rule: Callable[[Task], Lowered], machine: Machine) -> Lowe
     layout, why = _layout(task, machine)
     layout = replace(layout, runs=True)
     lowered = rule(replace(task, layout=layout))
-    rows = _rows(task, lowered, machine)
-    if rows is not None:
+    found = _rows(replace(task, layout=layout), lowered, rule, machine)
+    if found is not None:
+        rows, reason = found
         layout = replace(layout, rows=rows)
-        why.append(f"{rows} rows side by side: sums wait for the addition before, not for other rows'")
+        why.append(reason)
         lowered = rule(replace(task, layout=layout))
     if any(has_runs(each.kernel) for each in lowered.launches):
         why.append("runs: functions of a run of elements at a time")
@@ -327,17 +328,30 @@ def _cache(machine: Machine, level: int) -> int:
 # Rows and workers
 
 
-def _rows(task: Task, lowered: Lowered, machine: Machine) -> int | None:
-    """How many rows of a row group are taken at once: so many that none is left, and what they keep is near."""
+def _rows(task: Task, lowered: Lowered, rule: Callable[[Task], Lowered], machine: Machine) -> tuple[int, str] | None:
+    """How many rows of a row group are taken at once, so many that none is left, and why."""
     if task.group.kind != "row":
         return None
-    kernel = lowered.launches[-1].kernel
-    loop = row_loop(kernel)
+    loop = row_loop(lowered.launches[-1].kernel)
     if loop is None or not is_slow_alone(loop):
         return None
-    kept = sum(WIDTH[task.arithmetic] // 8 * prod(axis.size for axis in each.axes) for each in kernel.scratch)
-    near = _cache(machine, 0) // 2
-    return next((rows for rows in (4, 2) if loop.extent % rows == 0 and rows * kept <= near), None)
+    first, second = _cache(machine, 0), _cache(machine, 1)
+    across = rule(replace(task, layout=replace(task.layout, rows=ACROSS))) if loop.extent % ACROSS == 0 else None
+    if across is not None and _kept(task, across) <= second // 2:
+        return ACROSS, f"{ACROSS} rows side by side: their sums run in vectors across them"
+    kept = _kept(task, lowered)
+    rows = next((rows for rows in (4, 2) if loop.extent % rows == 0 and rows * kept <= first // 2), None)
+    return (
+        None
+        if rows is None
+        else (rows, f"{rows} rows side by side: sums wait for the addition before, not for other rows'")
+    )
+
+
+def _kept(task: Task, lowered: Lowered) -> int:
+    """Bytes of scratch."""
+    scratch = lowered.launches[-1].kernel.scratch
+    return sum(WIDTH[task.arithmetic] // 8 * prod(axis.size for axis in each.axes) for each in scratch)
 
 
 def _divided(launch: Launch, machine: Machine, why: list[str]) -> Launch:

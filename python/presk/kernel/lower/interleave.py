@@ -36,6 +36,9 @@ from presk.kernel.renaming import Renaming, parts
 ROWS = (2, 4, 8)
 """How many rows may be taken at once; eight sums fill the time that one addition takes on current processors."""
 
+ACROSS = 8
+"""Rows whose sums native code takes in vectors that go across them."""
+
 
 def row_loop(kernel: Kernel) -> For | None:
     """The loop over rows: the innermost of the perfect nest, where what it encloses has loops of its own."""

@@ -14,9 +14,10 @@ from presk.core.links import reduced_axes
 from presk.core.nodes import Ref
 from presk.core.roles import ROLES, Role
 from presk.kernel.lower import rows
+from presk.kernel.lower.apart import launch_apart
 from presk.kernel.lower.choices import check_nest, no_accumulation, split
 from presk.kernel.lower.code import Code
-from presk.kernel.lower.interleave import interleaved, row_loop
+from presk.kernel.lower.interleave import ACROSS, interleaved, row_loop
 from presk.kernel.lower.members import Members, Row
 from presk.kernel.lower.passes import Passes, Stored
 from presk.kernel.lower.points import RULES
@@ -60,13 +61,15 @@ def lower_nest(task: Task) -> Lowered:
 
 
 def _interleaved(task: Task, launch: Launch) -> Launch:
-    """The launch with as many rows at once as the plan says, its functions over runs first: that leaves sums alone.
+    """The launch with as many rows at once as the plan says, sums and functions over runs apart from the rest first.
 
     Raises E7002 where there is no loop over rows.
     """
+    rows = task.layout.rows
+    if isinstance(rows, int) and rows % ACROSS == 0:
+        launch = launch_apart(launch)
     if task.layout.runs:
         launch = launch_in_runs(launch)
-    rows = task.layout.rows
     if rows is None or rows == "none":
         return launch
     if row_loop(launch.kernel) is None:

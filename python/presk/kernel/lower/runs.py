@@ -190,11 +190,14 @@ class _Plan:
             for value in values_of(statement):
                 self._find(value)
         self.is_whole = self._is_whole()
+        self.direct = None if self.is_whole else self._direct()
 
     @property
     def buffers(self) -> int:
         """Scratch buffers that runs need."""
-        return 0 if self.is_whole else sum(len(each.arguments) for each in self.calls)
+        if self.is_whole or self.direct is not None:
+            return 0
+        return sum(len(each.arguments) for each in self.calls)
 
     def _stored(self) -> set[Buffer]:
         """The buffers a round stores to, but for one whose element at hand it loads, then stores, and no other."""
@@ -272,7 +275,7 @@ class _Plan:
             case (Store(access, Call() as call),) if call in self.calls:
                 accesses = [each.access for each in call.arguments if isinstance(each, Load)]
                 taken = [each for each in accesses if self._is_run(each)]
-                in_place = [each for each in taken if self._memory(each.buffer) == self._memory(access.buffer)]
+                in_place = [each for each in taken if self.memory(each.buffer) == self.memory(access.buffer)]
                 return (
                     len(taken) == len(call.arguments)
                     and self._is_run(access)
@@ -280,6 +283,33 @@ class _Plan:
                 )
             case _:
                 return False
+
+    def _direct(self) -> Access | None:
+        """The run that a function's argument can be computed into and the function applied in: all that is stored."""
+        *others, last = self.loop.body
+        if len(self.calls) != 1 or not isinstance(last, Store) or not self._is_run(last.access):
+            return None
+        (call,) = self.calls
+        if self._defined(last.value) != call or len(call.arguments) != 1:
+            return None
+        if not all(isinstance(each, Assign) and each.variable in self.definitions for each in others):
+            return None
+        return None if self._is_read_elsewhere() else last.access
+
+    def _defined(self, value: Expression) -> Expression:
+        """What a value is defined as."""
+        while isinstance(value, Variable) and value in self.definitions:
+            value = self.definitions[value]
+        return value
+
+    def _is_read_elsewhere(self) -> bool:
+        """Whether anything outside of the loop reads a variable that it assigns."""
+
+        def reads(body: Sequence[Statement]) -> int:
+            values = (value for each in statements(body) for value in values_of(each))
+            return sum(each in self.assigned for value in values for each in visited(value))
+
+        return reads(self.kernel.body) != reads(self.loop.body)
 
     def _is_run(self, access: Access) -> bool:
         """Whether the loop goes along the last axis of a buffer of the arithmetic type, element by element."""
@@ -307,7 +337,7 @@ class _Plan:
         outputs = tuple(output.type for output in self.kernel.outputs)
         return (*self.kernel.inputs, *outputs)[buffer.number]
 
-    def _memory(self, buffer: Buffer) -> Buffer:
+    def memory(self, buffer: Buffer) -> Buffer:
         """The buffer whose memory this is."""
         shared = {each.shares: number for number, each in enumerate(self.kernel.outputs, len(self.kernel.inputs))}
         taken = shared.get(buffer.number) if buffer.space == "%" else None
@@ -320,6 +350,8 @@ class _Plan:
         placing = _Placing(self, first, run, begin)
         if self.is_whole:
             return (placing.whole(),)
+        if self.direct is not None:
+            return tuple(placing.direct(self.direct))
         levels = sorted({each.level for each in self.calls.values()})
         made = [each for level in levels for each in placing.level(level)]
         return (*made, For(self.loop.counter, run, placing.body(self.loop.body)))
@@ -340,12 +372,11 @@ class _Plan:
 
     def source(self, argument: Expression) -> Access | Call | None:
         """Where the values of an argument lie in a run already: in a buffer nobody writes, or as another call's."""
-        while isinstance(argument, Variable) and argument in self.definitions:
-            argument = self.definitions[argument]
+        argument = self._defined(argument)
         match argument:
             case Call() if argument in self.calls:
                 return argument
-            case Load(access) if self._is_run(access) and self._memory(access.buffer) == access.buffer:
+            case Load(access) if self._is_run(access) and self.memory(access.buffer) == access.buffer:
                 return access
             case _:
                 return None
@@ -396,6 +427,18 @@ class _Placing:
         call = cast(Call, store.value)
         sources = tuple(self.begun(cast(Load, each).access) for each in call.arguments)
         return Apply(call.function, sources, self.begun(store.access), self.run)
+
+    def direct(self, target: Access) -> Iterator[Statement]:
+        """The argument computed where the function's values go, unless it lies in a run, and the function of it."""
+        ((call, _),) = self.plan.calls.items()
+        (argument,) = call.arguments
+        source = self.plan.source(argument)
+        if not isinstance(source, Access) or self.plan.memory(source.buffer) == self.plan.memory(target.buffer):
+            before = self.body(self.plan.needed([argument]))
+            store = Store(mapped_access(target, self.value), self.value(argument))
+            yield For(self.plan.loop.counter, self.run, (*before, store))
+            source = target
+        yield Apply(call.function, (self.begun(source),), self.begun(target), self.run)
 
     def begun(self, access: Access) -> Access:
         """The element of the run's first round."""

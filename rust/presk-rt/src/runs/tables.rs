@@ -2,7 +2,7 @@
 
 use crate::isa::Isa;
 use crate::runs::Table;
-use crate::runs::block::{LONG, SHORT, run, run_of_two};
+use crate::runs::block::{Block, LONG, SHORT, map, run, run_of_two};
 use crate::runs::{double, pack, single};
 
 /// A routine over one run, compiled with the features named.
@@ -29,6 +29,26 @@ macro_rules! binary {
     }};
 }
 
+/// A routine over a run and a number.
+macro_rules! with {
+    ($real:ty, $operation:tt, [$($feature:tt)*]) => {{
+        $($feature)*
+        unsafe extern "C" fn routine(source: *const $real, target: *mut $real, number: $real, count: usize) {
+            // SAFETY: the caller keeps the contract of `With`.
+            unsafe {
+                run(
+                    source,
+                    target,
+                    count,
+                    |x: &Block<$real, LONG>, y: &mut Block<$real, LONG>| map(x, y, |x| x $operation number),
+                    |x: &Block<$real, SHORT>, y: &mut Block<$real, SHORT>| map(x, y, |x| x $operation number),
+                );
+            }
+        }
+        routine
+    }};
+}
+
 /// The routines of one type, in the order of `Function::ALL`.
 macro_rules! table {
     ($real:ty, $programs:ident, $pack:ty, $feature:tt) => {
@@ -43,6 +63,7 @@ macro_rules! table {
                 unary!($real, $programs::cos, $pack, $feature),
                 unary!($real, $programs::erf, $pack, $feature),
             ],
+            maps: [with!($real, -, $feature), with!($real, /, $feature)],
             power: binary!($real, $programs::pow, $pack, $feature),
         }
     };
@@ -52,7 +73,7 @@ macro_rules! table {
 macro_rules! tables {
     ($isa:ident, $pack:ty, $feature:tt) => {
         mod $isa {
-            use super::{LONG, SHORT, Table, double, pack, run, run_of_two, single};
+            use super::{Block, LONG, SHORT, Table, double, map, pack, run, run_of_two, single};
 
             pub static SINGLE: Table<f32> = table!(f32, single, $pack, $feature);
             pub static DOUBLE: Table<f64> = table!(f64, double, $pack, $feature);
