@@ -9,6 +9,7 @@ use presk_rt::runs::Map;
 
 use crate::addresses::Linear;
 use crate::generator::{Counter, Generator, Position};
+use crate::scalars::constant_of;
 use crate::types;
 
 /// Rounds of a loop, in vectors of sixteen bytes, worth a routine's call.
@@ -76,6 +77,10 @@ impl<'k> Generator<'_, 'k> {
             _ => return None,
         };
         let Vector::Splat(number) = &**right else { return None };
+        // What is a multiplication may as well stand in the loop.
+        if self.factor_for(*operation, constant_of(number)).is_some() {
+            return None;
+        }
         let is_fixed = matches!(&**number, Real::Constant(_) | Real::Variable(_));
         let is_apart = self.resolved(source.buffer) != self.resolved(target.buffer) || source.index == target.index;
         let is_enough = each.extent >= LEAST && is_fixed && is_apart;

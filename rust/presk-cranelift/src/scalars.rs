@@ -47,12 +47,25 @@ impl<'k> Generator<'_, 'k> {
 
     fn binary_real(&mut self, operator: RealBinary, left: &'k Real, right: &'k Real) -> Value {
         let known = extremes::of(operator, constant_of(left), constant_of(right));
+        if let Some(factor) = self.factor_for(operator, constant_of(right)) {
+            let (left, factor) = (self.real(left), self.constant_real(factor));
+            return self.builder.ins().fmul(left, factor);
+        }
         let (left, right) = (self.real(left), self.real(right));
         match (operator, known) {
             (RealBinary::Pow, _) => self.call_pow(left, right),
             (RealBinary::Max | RealBinary::Min, Some(known)) if self.facts.is_x86 => self.extreme(known, left, right),
             _ => self.binary(operator, left, right),
         }
+    }
+
+    /// What multiplies as exactly as a constant divides: the inverse of a power of two.
+    pub(crate) fn factor_for(&self, operator: RealBinary, divisor: Option<f64>) -> Option<Constant> {
+        let divisor = divisor.filter(|_| operator == RealBinary::Div)?;
+        let most = if self.kernel.arithmetic == Arithmetic::F32 { 126 } else { 1022 };
+        let (size, fraction) = (divisor.abs(), divisor.to_bits() << 12);
+        let is_power = fraction == 0 && size >= 2f64.powi(-most) && size <= 2f64.powi(most);
+        is_power.then(|| Constant::new(1.0 / divisor))
     }
 
     /// A maximum or minimum with a constant, without the tests a NaN and zeros of both signs would need.

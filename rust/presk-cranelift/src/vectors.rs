@@ -21,6 +21,10 @@ impl<'k> Generator<'_, 'k> {
             }
             Vector::Binary(operator, left, right) => {
                 let known = extremes::of(*operator, splat_constant(left), splat_constant(right));
+                if let Some(factor) = self.factor_for(*operator, splat_constant(right)) {
+                    let (left, factor) = (self.vector(left), self.constant_vector(factor));
+                    return self.builder.ins().fmul(left, factor);
+                }
                 let (left, right) = (self.vector(left), self.vector(right));
                 match known {
                     Some(known) if self.facts.is_x86 => self.extreme(known, left, right),

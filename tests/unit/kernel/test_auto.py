@@ -162,7 +162,11 @@ def test_loops_that_workers_divide(sizes: tuple[int, int, int], threads: int, ro
 
 def test_rows_softmax_and_reasons() -> None:
     total = nest("%0 : real[n: 8, d: 64]", "n: 8", "sum(%0, axis = d)")
-    assert layout(total).rows == 4
+    assert layout(total).rows == 8
+    four = nest("%0 : real[n: 12, d: 64]", "n: 12", "sum(%0, axis = d)")
+    assert layout(four).rows == 4
+    long = nest("%0 : real[n: 8, d: 1000000]", "n: 8", "logsumexp(%0, axis = d)")
+    assert layout(long).rows != 8
     odd = nest("%0 : real[n: 6, d: 64]", "n: 6", "sum(%0, axis = d)")
     assert layout(odd).rows == 2
     assert layout(nest("%0 : real[n: 7, d: 64]", "n: 7", "sum(%0, axis = d)")) == Layout()

@@ -147,7 +147,7 @@ class _Rewriter:
         """Whether what a round assigns besides the folds is read by another round or loop."""
         assigned = {each.variable for each in others if isinstance(each, Assign)}
         seen: set[Variable] = set()
-        for each in others:
+        for each in loop.body:
             if not seen.issuperset(_read([each]) & assigned):
                 return True
             if isinstance(each, Assign):

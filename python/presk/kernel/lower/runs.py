@@ -289,6 +289,9 @@ class _Plan:
         *others, last = self.loop.body
         if len(self.calls) != 1 or not isinstance(last, Store) or not self._is_run(last.access):
             return None
+        if self.memory(last.access.buffer) != last.access.buffer:
+            # No element is stored twice where an output takes an input's place.
+            return None
         (call,) = self.calls
         if self._defined(last.value) != call or len(call.arguments) != 1:
             return None
