@@ -4,6 +4,10 @@
 //! registers, into vectors of one element of each. An extreme is the same in any order, so there lanes run along the row; which
 //! of two zeros it is and whether there was a NaN is decided at the end. Machine code calls these for loops that do nothing else.
 
+#![allow(
+    clippy::extra_unused_type_parameters,
+    reason = "what is generic over its instruction set is compiled once for each, every closure within it too"
+)]
 #![allow(unsafe_code, reason = "routines take pointers, as machine code has them")]
 
 use crate::isa::Isa;

@@ -11,6 +11,10 @@
     clippy::manual_range_contains,
     reason = "constants and comparisons are written as the crate writes them"
 )]
+#![allow(
+    clippy::extra_unused_type_parameters,
+    reason = "what is generic over its instruction set is compiled once for each, every closure within it too"
+)]
 #![allow(unsafe_code, reason = "routines take pointers, as machine code has them")]
 
 use presk_kernel::ir::Function;

@@ -4,6 +4,7 @@ use std::ops::{Add, Mul, Sub};
 
 use presk_rt::folds::{self, Fold, Real};
 use presk_rt::isa::Isa;
+use presk_rt::runs::{self, Map};
 
 /// A type whose numbers are compared by their bits, NaNs as NaNs.
 trait Bits: Real + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Default {
@@ -108,4 +109,27 @@ fn single_rows() {
 #[test]
 fn double_rows() {
     check::<f64>();
+}
+
+/// Differences from a number and quotients by one, of runs of every length up to two blocks and a rest.
+#[test]
+fn maps_of_runs() {
+    let numbers: Vec<f32> = (0..300u16).map(|at| f32::from(at) / 7.0 - 20.0).collect();
+    for isa in Isa::available() {
+        for length in 0..numbers.len() {
+            for number in [0.3, 0.0, -4.0, f32::INFINITY] {
+                let run = &numbers[..length];
+                for (map, wanted) in [
+                    (Map::Difference, run.iter().map(|x| (x - number).bits()).collect::<Vec<u64>>()),
+                    (Map::Quotient, run.iter().map(|x| (x / number).bits()).collect()),
+                ] {
+                    let mut found = vec![f32::MAX; numbers.len()];
+                    runs::with(isa, map, run, &mut found[..length], number);
+                    let bits: Vec<u64> = found[..length].iter().map(|x| x.bits()).collect();
+                    assert_eq!(bits, wanted, "{} of {length}, {}", map.name(), isa.name());
+                    assert!(found[length..].iter().all(|&x| x == f32::MAX));
+                }
+            }
+        }
+    }
 }

@@ -289,7 +289,7 @@ class _Plan:
         *others, last = self.loop.body
         if len(self.calls) != 1 or not isinstance(last, Store) or not self._is_run(last.access):
             return None
-        if self.memory(last.access.buffer) != last.access.buffer:
+        if any(self.memory(Buffer("%", number)) == last.access.buffer for number in range(len(self.kernel.inputs))):
             # No element is stored twice where an output takes an input's place.
             return None
         (call,) = self.calls
