@@ -158,6 +158,16 @@ SIZES: Mapping[str, tuple[Mapping[str, int], Entries]] = {
             "loss": {"batch": 2},
         },
     ),
+    "demo/demo.psk": (
+        {"V": 8, "D": 8, "H": 2, "T": 4},
+        {
+            "Block.apply": {"batch": 2},
+            "Block.step": {"batch": 2},
+            "Writer.apply": {"batch": 2},
+            "Writer.next_token": {"batch": 2},
+            "loss": {"batch": 2},
+        },
+    ),
     "cnn/cnn.psk": ({}, {"CNN.apply": {"batch": 2}, "loss": {"batch": 2}, "draw_bars": {"batch": 3}}),
     "lstm/lstm.psk": (
         {},

@@ -70,6 +70,8 @@ _CANCELLING: Mapping[str, Mapping[str, str]] = {
         "minigpt: Block.step": "bf16",
         "minigpt: MiniGPT.apply": "f64 f32 bf16",
         "minigpt: MiniGPT.next_token": "f32 bf16",
+        "demo: Block.step": "bf16",
+        "demo: Writer.next_token": "bf16",
         "bert: Layer.apply": "f32 bf16",
         "bert: Bert.apply": "bf16",
         "library: adamw.step[gpt.MiniGPT]": "f64 f32",
