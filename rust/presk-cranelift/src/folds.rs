@@ -131,7 +131,7 @@ impl<'k> Generator<'_, 'k> {
             .iter()
             .all(|(other, row)| *other == fold && row.spread.is_none_or(|spread| !distinct.contains(&spread.centre)));
         // Sums of fewer rows wait for one another: the loop itself is as fast.
-        let is_enough = matches!(fold, Fold::Max | Fold::Min) || folds.len() % ROWS == 0;
+        let is_enough = matches!(fold, Fold::Max | Fold::Min) || folds.len().is_multiple_of(ROWS);
         let is_such = is_one && is_enough && differences.is_empty() && distinct.len() == assigned.len();
         (is_such && folds.len() <= MOST_ROWS).then(|| (fold, folds.into_iter().map(|(_, row)| row).collect()))
     }
