@@ -17,6 +17,7 @@ from presk.core.nodes import Apply, Body, Count, Function, Injected, Let, Litera
 from presk.core.operands import numbers_in, operands_of, ref_of
 from presk.core.roles import LOGIC, ROLES, Role, keeps_order
 from presk.core.typing import Types, operand_type
+from presk.primitives.all import TABLE
 from presk.shapes.types import Shape, Tensor, Type
 
 
@@ -283,13 +284,13 @@ def _readers(body: Body, free: set[int]) -> tuple[frozenset[int], dict[int, froz
     """The lets that something else than a primitive takes, and the lets that read each let.
 
     What reads a free value reads what that value reads; a free value that is taken stands for OUTSIDE itself, as do the
-    body's result, calls, trees, loops and maps.
+    body's result, calls, trees, loops and maps, and draws, which are no kernels.
     """
     readers: dict[int, set[int]] = {let.number: set() for let in body.lets}
     result = ref_of(body.result)
     taken: set[int] = set() if result is None else {result.number} & readers.keys()
     for let in body.lets:
-        if not isinstance(let.value, Apply):
+        if not isinstance(let.value, Apply) or TABLE[let.value.primitive].draws:
             taken |= numbers_in(let.value) & readers.keys()
     for number in taken:
         readers[number].add(OUTSIDE)

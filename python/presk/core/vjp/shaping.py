@@ -82,9 +82,13 @@ def spread(scope: Scope, value: Operand, places: Sequence[int], axes: Shape) -> 
 
 
 def aligned(scope: Scope, value: Operand, places: Sequence[int], axes: Shape) -> Operand:
-    """The value such that beside a tensor with `axes` its own axes meet those at `places`."""
+    """The value such that beside a tensor with `axes` its own axes meet those at `places`.
+
+    One of the same rank has them in that order, as beside it the other needn't lead.
+    """
     own = scope.tensor(value).axes
-    return value if not own or _aligns(axes, own, places) else spread(scope, value, places, axes)
+    leads = len(own) == len(axes) and tuple(places) != tuple(range(len(axes)))
+    return value if not own or (_aligns(axes, own, places) and not leads) else spread(scope, value, places, axes)
 
 
 def _aligns(axes: Shape, own: Shape, places: Sequence[int]) -> bool:

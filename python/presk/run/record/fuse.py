@@ -123,7 +123,7 @@ def _join(
         for kernel, places in ((first, renamed[0]), (second, renamed[1]))
         for each in kernel.outputs
     ]
-    name = f"{first.name}_{second.name}"
+    name = "_".join(each.name.partition("[")[0] for each in (first, second))
     name = name if len(name) <= LONGEST_NAME else first.name
     kernel = Kernel(name, first.arithmetic, tuple(each for _, each in inputs), tuple(types), (), body)
     return replace(two, inputs=tuple(view for view, _ in inputs), outputs=outputs), kernel

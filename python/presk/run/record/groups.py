@@ -23,7 +23,7 @@ from presk.run.record.choices import stated_bound
 from presk.run.record.coalesce import Either, Saved
 from presk.run.record.epilogues import Join
 from presk.run.record.frame import Frame
-from presk.run.record.handles import Handle, Held, Known, Round, Tree, component
+from presk.run.record.handles import Handle, Held, Known, Round, Tree, component, leaf_type
 from presk.run.record.schedule import Convert, Divided, Fixed, SetCount, Splitting, View
 from presk.shapes import constants
 from presk.shapes.types import Tensor, TupleOf, Type
@@ -36,11 +36,13 @@ WIDTH = {"f64": 3, "f32": 2, "bf16": 1}
 """Float types by width: a kernel reads narrower ones as they are."""
 
 
-def emit(recorder: Recorder, frame: Frame, body: Body, let: Let, group: Group) -> Handle:
-    """Records a group; the handle of its root."""
+def emit(
+    recorder: Recorder, frame: Frame, body: Body, let: Let, group: Group, function: Function | None = None
+) -> Handle:
+    """Records a group; the handle of its root. `function` holds the body where it isn't the frame's own."""
     if group.kind == "view":
         return _view(recorder, frame, body, let, group)
-    return launch_group(recorder, frame, body, let, group, frame.function, let.type)
+    return launch_group(recorder, frame, body, let, group, function or frame.function, let.type)
 
 
 def launch_group(
@@ -314,7 +316,8 @@ def _view(recorder: Recorder, frame: Frame, body: Body, let: Let, group: Group) 
 
 
 def _moved(recorder: Recorder, value: Callable[[Ref], Handle], apply: Apply, base: Handle, type_: Type) -> Handle:
-    assert isinstance(base, Held), "a view is of elements"
+    if not isinstance(base, Held):
+        base = held(recorder, base, leaf_type(base))
     attributes = dict(apply.attributes)
     match apply.primitive:
         case "unstack":

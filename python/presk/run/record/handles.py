@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Union
 
+from presk.core.nodes import Literal
+from presk.core.typing import literal_type
 from presk.kernel.nodes import Element
 from presk.run.record.schedule import View
 from presk.shapes.constants import Constant
@@ -122,6 +124,17 @@ def rebuilt(handle: Handle, leaf: Callable[[Handle], Handle]) -> Handle:
     if isinstance(handle, Tree):
         return Tree(tuple((name, rebuilt(each, leaf)) for name, each in handle.fields))
     return leaf(handle)
+
+
+def leaf_type(handle: Handle) -> Tensor:
+    """The type of a leaf."""
+    match handle:
+        case Held(type=tensor) | Round(type=tensor):
+            return tensor
+        case Known(value, kind):
+            return literal_type(Literal(value, kind))
+        case Tree():
+            raise AssertionError("a tree is no leaf")
 
 
 def shifted(view: View, start: int = 0, strides: tuple[tuple[int, int], ...] = ()) -> View:

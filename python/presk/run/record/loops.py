@@ -39,6 +39,7 @@ from presk.run.record.handles import (
     build,
     component,
     layer,
+    leaf_type,
     leaves,
     rebuilt,
     shifted,
@@ -47,7 +48,7 @@ from presk.run.record.handles import (
 )
 from presk.run.record.schedule import Convert, Copy, Repeat, Step, Swap, View
 from presk.shapes.poly import number
-from presk.shapes.types import REAL, Axis, Shape, Tensor, TupleOf, Type
+from presk.shapes.types import Axis, Shape, Tensor, TupleOf, Type
 from presk.shapes.types import leaves as type_leaves
 
 if TYPE_CHECKING:
@@ -160,6 +161,8 @@ def _stored(recorder: Recorder, handle: Handle) -> Element:
             return element if scales is None else quantised.VALUES
         case Known(kind="real"):
             return Element("bf16")
+        case Known(kind="bool"):
+            return Element("bool")
         case _:
             return Element("i64")
 
@@ -202,7 +205,7 @@ def _stack(recorder: Recorder, loop: Loop, result: _Result, counter: int) -> Han
     outer, recorder.steps = recorder.steps, result.steps
 
     def one(handle: Handle) -> Handle:
-        kind = handle.type if isinstance(handle, (Held, Round)) else REAL
+        kind = leaf_type(handle)
         held = groups.held(recorder, handle, kind)
         stack = recorder.fresh(held.element, volume(kind) * loop.trips)
         place = shifted(stack, 0, ((counter, volume(kind)),))
@@ -268,9 +271,7 @@ def _map_leaf(
         if group is None and isinstance(inner.value, Apply):
             continue
         if group is not None:
-            frame.values[inner.number] = groups.launch_group(
-                recorder, frame, body.body, inner, group, leaf_map.function, inner.type
-            )
+            frame.values[inner.number] = groups.emit(recorder, frame, body.body, inner, group, leaf_map.function)
         else:
             frame.values[inner.number] = recorder.let(frame, body.body, inner, None)
     value = recorder.operand(frame, body.body.result)
