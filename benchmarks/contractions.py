@@ -47,6 +47,8 @@ ROW = [
     {"tile": [1, 64], "lanes": 8, "kblock": 32},
     {"tile": [1, 1024], "lanes": 8},
     {"tile": [1, 1024], "lanes": 16},
+    {"tile": [1, 4096], "lanes": 8},
+    {"tile": [1, 4096], "lanes": 16},
 ]
 ROUNDED = [{"tile": [6, 64], "lanes": 8, "pack": "panel"}, {"tile": [12, 64], "lanes": 16, "pack": "panel"}]
 """Points by shape. Those of f64 have half the lanes."""

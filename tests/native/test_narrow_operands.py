@@ -36,6 +36,7 @@ NARROW: dict[str, presk.Realization] = QUANTISED | {
 POINTS: tuple[dict[str, Any], ...] = (
     {"tile": [1, 256], "lanes": 8},
     {"tile": [1, 1024], "lanes": 16},
+    {"tile": [1, 4096], "lanes": 16},
     {"tile": [12, 64], "lanes": 16},
     {"tile": [6, 64], "lanes": 8, "order": "JI"},
     {"tile": [8, 32], "lanes": 16, "pack": "panel"},
@@ -58,7 +59,7 @@ def operands(rows: int, terms: int, columns: int) -> tuple[Any, Any]:
 def test_narrow_operands_in_wide_tiles(name: str, isa: str, monkeypatch: pytest.MonkeyPatch) -> None:
     force(isa, monkeypatch)
     # Columns that fill neither tiles nor vectors, an odd number, so that a row of int4 ends within a byte.
-    rows, terms, columns = 3, 45, 1131
+    rows, terms, columns = 3, 45, 4171
     program, values = product(rows, terms, columns), operands(rows, terms, columns)
     wanted = kernel(program, NARROW[name])(*values)
     for point in POINTS:

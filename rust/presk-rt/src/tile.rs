@@ -74,7 +74,7 @@ pub struct Form {
     pub scale_column: i64,
     /// Terms.
     pub depth: u64,
-    /// Columns, 1 … 64; of one row up to 1024.
+    /// Columns, 1 … 64; of one row up to 4096.
     pub columns: u16,
     /// Columns of each term of the right factor, from the tile's first on, that may be read; no fewer than it has.
     pub readable: u16,
@@ -160,7 +160,7 @@ pub fn routine_f64(isa: Isa) -> Routine {
 /// Most rows and columns of a tile, most columns of one row, and the terms that are staged at a time.
 const ROWS: usize = 12;
 const COLUMNS: usize = 64;
-const ROW_COLUMNS: usize = 1024;
+const ROW_COLUMNS: usize = 4096;
 const STAGED: usize = 64;
 /// The same where the left factor alone is.
 const LEFT_STAGED: usize = 256;

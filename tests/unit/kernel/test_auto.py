@@ -91,7 +91,7 @@ def test_types_and_vectors() -> None:
     assert layout(dot(64, 64, 64), kind="bf16") == tiled((12, 64), 8, False, order="JI")
     assert layout(dot(1024, 1024, 1024), kind="bf16") == tiled((12, 64), 8, "panel", order="JI")
     assert layout(dot(1024, 1024, 1024), LONG, "bf16") == tiled((12, 64), 16, "panel", order="JI")
-    assert layout(dot(1, 512, 4096), kind="bf16") == tiled((1, 1024), 8, False, order="JI")
+    assert layout(dot(1, 512, 4096), kind="bf16") == tiled((1, 4096), 8, False, order="JI")
     assert layout(dot(1, 512, 1000), LONG, "bf16") == tiled((1, 256), 16, False, order="JI")
     assert layout(dot(1, 512, 128), kind="bf16") == tiled((12, 64), 8, False, order="JI")
     assert layout(dot(1024, 1024, 1024), LONG).tile == (12, 64)

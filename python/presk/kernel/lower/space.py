@@ -21,7 +21,7 @@ TILE_ROWS = (1, 2, 4)
 TILE_COLUMNS = (4, 8, 16)
 WIDE_ROWS = (*TILE_ROWS, 6, 8, 12)
 WIDE_COLUMNS = (*TILE_COLUMNS, 32, 64)
-ROW_COLUMNS = (256, 1024)
+ROW_COLUMNS = (256, 1024, 4096)
 """Columns of wide tiles of one row, beside those."""
 
 BLOCKS_OF_K = (32, 128, 256, 512, 1024)
@@ -108,7 +108,7 @@ def _check_values(task: Task) -> None:
         raise task.refuse(2, f"`{layout.epilogue}` is no epilogue here", "true or false")
     tile = layout.tile
     if tile is not None and tile != (1, 1) and not is_tile(tile):
-        hint = "[1, 1], or 1, 2, 4, 6, 8 or 12 rows by 4, 8, 16, 32 or 64 columns, or one row by 256 or 1024"
+        hint = "[1, 1], or 1, 2, 4, 6, 8 or 12 rows by 4, 8, 16, 32 or 64 columns, or one row by 256, 1024 or 4096"
         raise task.refuse(2, f"the tile [{tile[0]}, {tile[1]}] is not in the space", hint)
 
 

@@ -37,7 +37,7 @@ impl Tile {
     /// Most columns.
     pub const COLUMNS: u64 = 64;
     /// Most columns of one row.
-    pub const ROW_COLUMNS: u64 = 1024;
+    pub const ROW_COLUMNS: u64 = 4096;
 
     /// The lanes a tile may have: vectors of 32 or 64 bytes.
     #[must_use]
