@@ -39,7 +39,7 @@ test-slow: setup  ## the tests that `make test` leaves out
 	$(PYTEST) -m slow
 
 test-functions: setup  ## the elementary functions over runs, on every f32 there is and 10⁸ numbers of f64
-	PRESK_FUNCTIONS=all $(CARGO) test --release --locked --package presk-rt --test functions
+	export PRESK_FUNCTIONS=all; $(CARGO) test --release --locked --package presk-rt --test functions
 
 # What links for AArch64 and what runs it, by Debian's names and places; another system's can be given.
 AARCH64_LINKER ?= aarch64-linux-gnu-gcc
@@ -50,7 +50,7 @@ test-aarch64:  ## the Rust tests on AArch64 (NEON), emulated: CONTRIBUTING.md sa
 
 fuzz: setup  ## malformed programs, texts and files by the hundred thousand
 	PRESK_FUZZ=100000 $(PYTEST) tests/fuzz -n auto -m 'slow or not slow'
-	PRESK_MUTANTS=100000 $(CARGO) test --release --config checked.toml --locked --package presk-kernel --package presk-rt --test mutants --quiet
+	export PRESK_MUTANTS=100000; $(CARGO) test --release --config checked.toml --locked --package presk-kernel --package presk-rt --test mutants --quiet
 
 bench: setup  ## the benchmarks, one after the other
 	set -e; for each in benchmarks/*.py; do echo "# $$each"; $(BIN)/python $$each; done

@@ -62,8 +62,8 @@ def leaves(tree: Any) -> Iterator[Any]:
         yield tree
 
 
-def assert_close(found: Any, exact: Any, storage: str) -> None:
-    """Reals within the tolerance of their storage, nats and booleans equal."""
+def assert_close(found: Any, exact: Any, storage: str, terms: float = 0) -> None:
+    """Reals within the tolerance of their storage, nats and booleans equal. `terms` is the size of what cancels."""
     relative, absolute = TOLERANCES[storage]
     for mine, reference in zip(leaves(found), leaves(exact), strict=True):
         if not isinstance(reference, ExactArray):
@@ -71,7 +71,7 @@ def assert_close(found: Any, exact: Any, storage: str) -> None:
             continue
         wanted = np.array([float(ball) for ball in reference.balls()]).reshape(reference.shape)
         gap = np.abs(mine.astype(np.float64) - wanted)
-        assert np.all(gap <= relative * (np.abs(wanted) + absolute)), (mine, wanted)
+        assert np.all(gap <= relative * (np.abs(wanted) + terms + absolute)), (mine, wanted)
 
 
 def assert_conforms(of: Program, arguments: Sequence[Any], storage: str, layout: Layout | None = None) -> None:

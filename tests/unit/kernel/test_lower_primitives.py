@@ -72,4 +72,6 @@ def test_a_primitive_takes_integers_with_scales(name: str, data: st.DataObject) 
     except PreskError as error:
         assume(error.code not in NOT_OVER_THE_REALS)
         raise
-    assert_close(machine(program, "f32").run(held), exact, "f32")
+    # In 1 + erf(x / √2), of a negative x, the two cancel; x is the size of their product's terms.
+    terms = 4 if name in ("gelu", "gelu_tanh") else 0
+    assert_close(machine(program, "f32").run(held), exact, "f32", terms)

@@ -113,7 +113,32 @@ def opened(
             yield Chosen(segment, number)
 
 
-class Tiles:
+class BlocksOfK:
+    """What the writings of a contraction in tiles know of where a block of K stands among all."""
+
+    code: Code
+    contraction: Contraction
+    leading: tuple[int, ...]
+    leads: Sequence[Expression]
+
+    def when_last(self, block: Chosen | None) -> AbstractContextManager[None]:
+        """A condition that holds in the last block of the last segment."""
+        if block is None:
+            return nullcontext()
+        last = prod(self.contraction.sizes[label] for label in self.leading) * (block.segment.blocks or 1) - 1
+        number = self.number_of(block)
+        return nullcontext() if number == ZERO else self.code.when(Binary("==", number, Integer(last)))
+
+    def number_of(self, block: Chosen) -> Expression:
+        """How many blocks of this segment were before."""
+        sizes = [self.contraction.sizes[label] for label in self.leading]
+        digits = [at(counter, size) for counter, size in zip(self.leads, sizes, strict=True)]
+        if block.counter is not None:
+            digits.append(at(block.counter, block.segment.blocks or 1))
+        return join(digits).index
+
+
+class Tiles(BlocksOfK):
     """The writing of one contraction in tiles."""
 
     def __init__(self, code: Code, operands: Operands, contraction: Contraction, point: Point) -> None:
@@ -132,7 +157,8 @@ class Tiles:
         self.place: dict[int, Expression] = {}
         self.outer = [code.fresh("i") for _ in contraction.outer]
         self.blocks = {letter: code.fresh("i") for letter in self.order if self.segments[letter][0].blocks is not None}
-        self.leads = [code.fresh("i") for _ in self.leading]
+        self.counters = [code.fresh("i") for _ in self.leading]
+        self.leads = self.counters
         self.inside = code.fresh("i")
 
     def cut(self, label: int | None, width: int) -> list[Segment]:
@@ -178,7 +204,7 @@ class Tiles:
     @contextmanager
     def leading_loops(self) -> Generator[None]:
         """Loops over the summed axes but the last."""
-        with self.code.loops([self.contraction.sizes[label] for label in self.leading], self.leads):
+        with self.code.loops([self.contraction.sizes[label] for label in self.leading], self.counters):
             self.place |= dict(zip(self.leading, self.leads, strict=True))
             yield
 
@@ -288,22 +314,6 @@ class Tiles:
     def is_last(self, block: Chosen | None) -> bool:
         """Whether a segment of K has the last block; where blocks enclose nothing, all there is."""
         return block is None or block.segment == self.segments["K"][-1]
-
-    def when_last(self, block: Chosen | None) -> AbstractContextManager[None]:
-        """A condition that holds in the last block of the last segment."""
-        if block is None:
-            return nullcontext()
-        last = prod(self.contraction.sizes[label] for label in self.leading) * (block.segment.blocks or 1) - 1
-        number = self.number_of(block)
-        return nullcontext() if number == ZERO else self.code.when(Binary("==", number, Integer(last)))
-
-    def number_of(self, block: Chosen) -> Expression:
-        """How many blocks of this segment were before."""
-        sizes = [self.contraction.sizes[label] for label in self.leading]
-        digits = [at(counter, size) for counter, size in zip(self.leads, sizes, strict=True)]
-        if block.counter is not None:
-            digits.append(at(block.counter, block.segment.blocks or 1))
-        return join(digits).index
 
 
 class RowWise:

@@ -9,21 +9,19 @@ rows. Called by `contract`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
-from math import prod
 
 from presk.kernel.lower.code import Code
 from presk.kernel.lower.contraction import Contraction
-from presk.kernel.lower.index import ZERO, at, join
+from presk.kernel.lower.index import ZERO
 from presk.kernel.lower.operands import Operands
 from presk.kernel.lower.panels import Panel
 from presk.kernel.lower.space import Point
-from presk.kernel.lower.tiles import Chosen, Segment, opened, segments
+from presk.kernel.lower.tiles import BlocksOfK, Chosen, Segment, opened, segments
 from presk.kernel.nodes import Access, Binary, Expression, Integer, Load, Run, Tile, Variable
 from presk.text.diagnostics import InternalError
 
 
-class WideTiles:
+class WideTiles(BlocksOfK):
     """The writing of one contraction in wide tiles."""
 
     def __init__(
@@ -50,7 +48,7 @@ class WideTiles:
             "K": segments(depth, point.kblock) if point.kblock else [Segment(None, 0, depth)],
         }
         self.place: dict[int, Expression] = {}
-        self.leads: list[Expression] = []
+        self.leads = ()
         self.runs: dict[tuple[str, int], Variable] = {}
 
     def write(self) -> None:
@@ -155,22 +153,6 @@ class WideTiles:
         found = {"J": whole, **chosen}
         with self.when_last(block), self.code.loops([found[letter].segment.width for letter in "IJ"]) as (row, column):
             self.operands.finish(self.at(found, row.index, column.index))
-
-    def when_last(self, block: Chosen | None) -> AbstractContextManager[None]:
-        """A condition that holds in the last block of the last segment."""
-        if block is None:
-            return nullcontext()
-        last = prod(self.contraction.sizes[label] for label in self.leading) * (block.segment.blocks or 1) - 1
-        number = self.number_of(block)
-        return nullcontext() if number == ZERO else self.code.when(Binary("==", number, Integer(last)))
-
-    def number_of(self, block: Chosen) -> Expression:
-        """How many blocks of this segment were before."""
-        sizes = [self.contraction.sizes[label] for label in self.leading]
-        digits = [at(counter, size) for counter, size in zip(self.leads, sizes, strict=True)]
-        if block.counter is not None:
-            digits.append(at(block.counter, block.segment.blocks or 1))
-        return join(digits).index
 
 
 def _number(chosen: Chosen, width: int) -> Expression:
