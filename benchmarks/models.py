@@ -14,30 +14,11 @@ import os
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-MINIGPT = Path(__file__).parents[1] / "examples" / "minigpt" / "minigpt.psk"
-
-
-@dataclass(frozen=True)
-class Model:
-    """Constants of the GPT and a batch, and which quantities are timed."""
-
-    name: str
-    consts: dict[str, int]
-    batch: int
-    rounds: int
-
-
-MODELS = [
-    Model("tiny", {"V": 64, "D": 16, "H": 2, "L": 2, "T": 8}, 2, 400),
-    Model("chars", {"V": 65, "D": 128, "H": 4, "L": 4, "T": 64}, 12, 30),
-    Model("384 wide", {"V": 65, "D": 384, "H": 6, "L": 6, "T": 256}, 16, 5),
-]
+from peers import MINIGPT, MODELS, Model, map_tree
 
 
 def parser() -> argparse.ArgumentParser:
@@ -81,7 +62,7 @@ def torch_calls(model: Model, threads: int, params: Any, x: Any, y: Any) -> tupl
     """The same in PyTorch."""
     import torch
 
-    from peers import map_tree, torch_forward, torch_loss
+    from peers import torch_forward, torch_loss
 
     torch.set_num_threads(threads)
     held = map_tree(params, lambda leaf: torch.from_numpy(leaf.copy()))
@@ -107,7 +88,7 @@ def jax_calls(model: Model, params: Any, x: Any, y: Any) -> tuple[Calls, Calls]:
     """The same in JAX, compiled."""
     import jax
 
-    from peers import jax_forward, jax_loss, map_tree
+    from peers import jax_forward, jax_loss
 
     held = map_tree(params, jax.numpy.asarray)
     inputs, targets = jax.numpy.asarray(x), jax.numpy.asarray(y)
@@ -132,10 +113,10 @@ def compare(title: str, calls: Calls, rounds: int, check: Callable[[Any], Any]) 
             call()
             times[name].append(time.perf_counter() - begin)
     medians = {name: statistics.median(each) for name, each in times.items()}
-    peers = [each for name, each in medians.items() if not name.startswith("presk")]
+    others = [each for name, each in medians.items() if not name.startswith("presk")]
     print(title)
     for name, each in medians.items():
-        ratio = f"  {each / min(peers):.2f} × the best peer's" if peers and name.startswith("presk") else ""
+        ratio = f"  {each / min(others):.2f} × the best peer's" if others and name.startswith("presk") else ""
         print(f"    {name:14} {each * 1e3:10.3f} ms (best {min(times[name]) * 1e3:.3f}){ratio}")
 
 

@@ -1,15 +1,36 @@
 """The GPT of examples/minigpt as people write it in PyTorch and in JAX: fused layer norms, attention and losses.
 
 Parameters are presk's own tree of NumPy arrays, the blocks stacked along a leading axis, so that all compute the same
-function. Used by `benchmarks/models.py`.
+function; and the sizes that are measured. Used by `benchmarks/models.py` and `benchmarks/training.py`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 Tree = dict[str, Any]
+
+MINIGPT = Path(__file__).parents[1] / "examples" / "minigpt" / "minigpt.psk"
+
+
+@dataclass(frozen=True)
+class Model:
+    """Constants of the GPT and a batch, and how many calls are timed."""
+
+    name: str
+    consts: dict[str, int]
+    batch: int
+    rounds: int
+
+
+MODELS = [
+    Model("tiny", {"V": 64, "D": 16, "H": 2, "L": 2, "T": 8}, 2, 400),
+    Model("chars", {"V": 65, "D": 128, "H": 4, "L": 4, "T": 64}, 12, 40),
+    Model("384 wide", {"V": 65, "D": 384, "H": 6, "L": 6, "T": 256}, 16, 5),
+]
 
 
 def map_tree(tree: Any, function: Callable[[Any], Any]) -> Any:

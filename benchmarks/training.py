@@ -25,35 +25,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from peers import map_tree
+from peers import MINIGPT, MODELS, Model, map_tree
 
-MINIGPT = Path(__file__).parents[1] / "examples" / "minigpt" / "minigpt.psk"
 RATE = 1e-3
 BETA1, BETA2, EPS, DECAY = 0.9, 0.95, 1e-8, 0.1
 LIBRARIES = ("presk f32", "presk f32+fma", "torch", "jax")
-
-
-@dataclass(frozen=True)
-class Model:
-    """Constants of the GPT, a batch, and how many steps are timed."""
-
-    name: str
-    consts: dict[str, int]
-    batch: int
-    rounds: int
-
-
-MODELS = [
-    Model("tiny", {"V": 64, "D": 16, "H": 2, "L": 2, "T": 8}, 2, 400),
-    Model("chars", {"V": 65, "D": 128, "H": 4, "L": 4, "T": 64}, 12, 40),
-    Model("384 wide", {"V": 65, "D": 384, "H": 6, "L": 6, "T": 256}, 16, 5),
-]
 
 Call = Callable[[], float]
 """One step; its loss before the parameters move."""
@@ -198,14 +179,13 @@ def gradients(model: Model, threads: int, params: Any) -> dict[str, Callable[[],
     import models
 
     x, y = batch_of(model).values()
-    shape = models.Model(model.name, model.consts, model.batch, model.rounds)
-    calls = models.presk_calls(shape, threads, x, y, params)[1]
+    calls = models.presk_calls(model, threads, x, y, params)[1]
     made: dict[str, Callable[[], Call]] = {
         name: lambda call=call: lambda: float(call()[0]) for name, call in calls.items()
     }
     derived = {
-        "torch": lambda: models.torch_calls(shape, threads, params, x, y)[1]["torch"],
-        "jax": lambda: models.jax_calls(shape, params, x, y)[1]["jax"],
+        "torch": lambda: models.torch_calls(model, threads, params, x, y)[1]["torch"],
+        "jax": lambda: models.jax_calls(model, params, x, y)[1]["jax"],
     }
     return made | {name: lambda make=make: _loss_of(make()) for name, make in derived.items()}
 

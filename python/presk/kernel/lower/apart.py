@@ -134,13 +134,10 @@ class _Rewriter:
         if of.element != Element(self.kernel.arithmetic) or not access.index:
             return False
         *others, last = access.index
-        match last:
-            case Binary("+", other, last) if last == counter:
-                others.append(other)
-            case _ if last != counter:
-                return False
-            case _:
-                pass
+        if isinstance(last, Binary) and last.operator == "+" and last.right == counter:
+            others.append(last.left)
+        elif last != counter:
+            return False
         return not any(isinstance(each, Load) or each == counter for other in others for each in visited(other))
 
     def is_read_after(self, loop: For, others: Sequence[Statement]) -> bool:
@@ -152,7 +149,8 @@ class _Rewriter:
                 return True
             if isinstance(each, Assign):
                 seen.add(each.variable)
-        elsewhere = [each for each in statements(self.kernel.body) if not any(each is one for one in loop.body)]
+        inside = {id(each) for each in loop.body}
+        elsewhere = [each for each in statements(self.kernel.body) if id(each) not in inside]
         return not assigned.isdisjoint(_read(elsewhere))
 
 
