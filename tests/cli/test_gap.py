@@ -126,6 +126,16 @@ def test_the_suite_prints_its_table(presk: Run) -> None:
     assert {row["name"] for row in rows(presk)["rows"]} >= {"softmax", "softplus", "sort"}
 
 
+def test_cases_of_one_group_may_be_measured_in_different_types(presk: Run) -> None:
+    """A primitive's slope in f64 and f32, an example's in bf16 as well."""
+    answer = presk("conformance", *ON, "--group", "gradient", "--only", "*(sin[c,]*")
+    assert answer.code == 0, answer.err
+    figures = {
+        line.split(")")[0]: len(line.split(")")[-1].split()) for line in answer.out.splitlines() if "(sin" in line
+    }
+    assert figures == {"vjp(sin, wrt = (0,": 2, "05_gradients: grad(sinc": 3}
+
+
 def test_a_table_is_written_compared_and_blessed(presk: Run, tmp_path: Path) -> None:
     path = tmp_path / "table.json"
     rows(presk, "--write", path)

@@ -9,6 +9,8 @@ import click
 from presk.cli.options import JSON, QUIET
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from presk.choose.conformance.suite import Row
     from presk.choose.conformance.table import Change
 
@@ -84,7 +86,6 @@ def _print_data(rows: list[Row], found: list[Change], backend: str) -> None:
 
 def _print_table(rows: list[Row], found: list[Change], backend: str) -> None:
     from presk.choose.conformance.suite import BANDS, BEYOND, LISTED_BEYOND
-    from presk.choose.report import figure
 
     bands = ", ".join(f"{name} {band.epsilon:.1e} (a = {band.floor:.1e})" for name, band in BANDS.items())
     click.echo(f"worst |x - x̂| / (|x| + a) on `{backend}`, against the reference at 256 bits; bands: {bands}")
@@ -94,7 +95,7 @@ def _print_table(rows: list[Row], found: list[Change], backend: str) -> None:
         click.echo(f"\n{group:<{NAME_WIDTH}}" + "".join(f"{name:>10}" for name in types))
         for name in dict.fromkeys(row.name for row in rows if row.group == group):
             cells = {row.realization: row for row in rows if row.group == group and row.name == name}
-            shown = (figure(cells[each].gap) + marks.get(cells[each].verdict, " ") for each in types)
+            shown = (_cell(cells.get(each), marks) for each in types)
             click.echo(f"{name:<{NAME_WIDTH}}" + "".join(f"{text:>10}" for text in shown))
     remarks = [_remark(row) for row in rows if row.verdict in marks]
     if remarks:
@@ -103,6 +104,13 @@ def _print_table(rows: list[Row], found: list[Change], backend: str) -> None:
         click.echo(f"changed: {change.text}")
     counts = [sum(row.verdict == verdict for row in rows) for verdict in (LISTED_BEYOND, BEYOND)]
     click.echo(f"\n{len(rows)} measured; {counts[0]} listed beyond their band (*), {counts[1]} beyond it otherwise (!)")
+
+
+def _cell(row: Row | None, marks: Mapping[str, str]) -> str:
+    """A gap with its mark; nothing where the case isn't measured in that type."""
+    from presk.choose.report import figure
+
+    return "" if row is None else figure(row.gap) + marks.get(row.verdict, " ")
 
 
 def _remark(row: Row) -> str:
