@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 
@@ -90,6 +91,18 @@ def test_models_are_stated_where_the_library_is_installed(name: str, examples: P
         found = libraries.state(compiled.core(**values), library, "f64")(*libraries.arguments(library, given))
         for (_, leaf), (_, wanted) in zip(trees.leaves(found), trees.leaves(compiled(**values)), strict=True):
             np.testing.assert_allclose(np.asarray(leaf), np.asarray(wanted), rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, ml_dtypes.bfloat16, np.int64, np.bool_])
+def test_arrays_keep_their_shape_and_values(name: str, dtype: Any) -> None:
+    pytest.importorskip(name, reason=f"{name} isn't installed")
+    library = libraries.MAKERS[name](None)
+    for array in (np.asarray(1, dtype), np.ones((2, 3), dtype).T, np.zeros((0, 2), dtype)):
+        entered = library.enter(array)
+        assert tuple(entered.shape) == array.shape
+        plain = entered.float() if name == "torch" and dtype == ml_dtypes.bfloat16 else entered
+        np.testing.assert_array_equal(np.asarray(plain, np.float64), array.astype(np.float64))
 
 
 def test_single_precision_stays_single() -> None:

@@ -54,7 +54,7 @@ def _torch(threads: int | None) -> Library:
 
     def enter(array: np.ndarray[Any, Any]) -> Array:
         if array.dtype == ml_dtypes.bfloat16:
-            return torch_.from_numpy(np.ascontiguousarray(array).view(np.int16).copy()).view(torch_.bfloat16)
+            return torch_.from_numpy(np.array(array, order="C").view(np.int16)).view(torch_.bfloat16)
         return torch_.from_numpy(np.array(array))
 
     def without_gradients(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -44,12 +44,13 @@ def objective(case: Case, library: libraries.Library) -> Any:
 
 
 def by_torch(case: Case, values: list[Any]) -> dict[trees.Path, Any]:
-    pytest.importorskip("torch", reason="torch isn't installed")
+    torch: Any = pytest.importorskip("torch", reason="torch isn't installed")
     library = libraries.MAKERS["torch"](None)
     arguments = libraries.arguments(library, values)
     parameters = {path: leaf.requires_grad_(True) for path, leaf in trees.leaves(arguments[0])}
     objective(case, library)(*arguments).backward()
-    return {path: leaf.grad.numpy() for path, leaf in parameters.items()}
+    # PyTorch has no gradient of what the loss doesn't read.
+    return {path: torch.zeros_like(leaf) if leaf.grad is None else leaf.grad for path, leaf in parameters.items()}
 
 
 def by_jax(case: Case, values: list[Any]) -> dict[trees.Path, Any]:
