@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from presk.check import static
-from presk.check.context import Context, Counters, as_data, coerce, origin_of
-from presk.check.emit import Emitter, Handle
+from presk.check.context import Context, Counters, LeafBody, as_data, coerce, origin_of
+from presk.check.draws import no_draw
+from presk.check.emit import Emitter, Handle, NeedsLeaf
 from presk.check.session import Instance, Session
 from presk.check.signature import RUN, Parameter, Signature, signature_of
 from presk.check.solver import Mismatch, Solver, Subject
@@ -34,6 +35,9 @@ from presk.syntax import tree
 from presk.text.diagnostics import Note, PreskError, counted, did_you_mean, fail
 from presk.text.spans import Span
 
+WRITTEN_OUT = 64
+"""Calls that are written out in one body of a map; one with more is written leaf by leaf, where a call is a call."""
+
 
 @dataclass(frozen=True)
 class Prepared:
@@ -53,13 +57,43 @@ def call_function(
     """The value of a call. `leading` is the module's tree where it is a method's."""
     prepared = prepare(context, function, leading, arguments, span)
     instance = prepared.instance
-    if context.in_map and not context.session.symbolic:
-        return elaborate(context.session, instance, context.emitter, [each.handle for each in prepared.arguments], True)
+    if context.leaf_body is not None:
+        return _written_out(context, prepared, context.leaf_body, span)
     path = call_path(context, function, leading, span)
     name, result = context.session.instantiate(instance, span)
+    refuse_draws(context, name, span)
     result = restore_names(result, prepared.original)
     handles = [argument.handle for argument in prepared.arguments]
     return Data(result, context.emitter.call(name, handles, path, result, span), origin_of(result))
+
+
+def _written_out(context: Context, prepared: Prepared, body: LeafBody, span: Span) -> Data:
+    """A call in the body of a map that Core holds: what it does instead, over the axes' names that it would have.
+
+    Calls inside of calls may be more than anyone could write.
+    """
+    body.calls += 1
+    if body.calls > WRITTEN_OUT:
+        raise NeedsLeaf
+    instance, emitter = prepared.instance, context.emitter
+    handles = [
+        emitter.renamed(given.handle, each, span)
+        for given, (_, each) in zip(prepared.arguments, instance.parameters, strict=True)
+    ]
+    inside = elaborate(context.session, instance, emitter, handles, body)
+    result = restore_names(inside.type, prepared.original)
+    return Data(result, emitter.renamed(inside.handle, result, span), origin_of(result))
+
+
+def refuse_draws(context: Context, name: str, span: Span) -> None:
+    """Raises E3010 where a function that draws is called in the body of a map."""
+    place = context.session.drawn_in(name)
+    if place is None:
+        return
+    context.session.note_draw(place)
+    if context.in_map:
+        note = Note("it is called from the body of a `map` here", span)
+        raise no_draw("what draws can't be called for the leaves of a tree", place, note)
 
 
 def call_path(context: Context, function: FunctionValue, leading: Data | None, span: Span) -> str:
@@ -70,6 +104,8 @@ def call_path(context: Context, function: FunctionValue, leading: Data | None, s
     if context.session.symbolic:
         paths.note(node, span, path)
         return path
+    if context.in_map:
+        return path  # nothing is drawn there
     number = paths.number(node, span)
     numbered = f"{path}~{number}" if number else path
     while numbered in context.counters.paths:
@@ -322,13 +358,14 @@ def call_abstract(context: Context, function: Abstract, arguments: tuple[tree.Ar
 
 
 def elaborate(
-    session: Session, instance: Instance, emitter: Emitter, handles: Sequence[Handle], in_map: bool = False
+    session: Session, instance: Instance, emitter: Emitter, handles: Sequence[Handle], within: LeafBody | None = None
 ) -> Data:
     """The body of a function at an instance, its parameters being these handles; the result has the stated type.
 
-    Raises PreskError: while checking, of all its lets that don't check.
+    `within` is the body of a map that it is written into. Raises PreskError: while checking, of all its lets that don't
+    check.
     """
-    context = _body_context(session, instance, emitter, in_map)
+    context = _body_context(session, instance, emitter, within)
     for (name, each), handle in zip(instance.parameters, handles, strict=True):
         context.values[name] = Data(each, handle, origin_of(each))
     context.values.update(instance.functions)
@@ -351,7 +388,7 @@ def _body_result(context: Context, instance: Instance) -> Data:
     return coerce(context, value, instance.result, f"the result of `{node.name}`", node.body.result.span, stated)
 
 
-def _body_context(session: Session, instance: Instance, emitter: Emitter, in_map: bool) -> Context:
+def _body_context(session: Session, instance: Instance, emitter: Emitter, within: LeafBody | None) -> Context:
     """Where a function's body begins: sizes, module parameters and trees have their meaning, values have none yet."""
     function, signature = instance.function, instance.signature
     node = function.declaration.node
@@ -375,7 +412,8 @@ def _body_context(session: Session, instance: Instance, emitter: Emitter, in_map
         instance.run,
         dict(instance.trees),
         Counters(node),
-        in_map=in_map,
+        in_map=within is not None,
+        leaf_body=within,
     )
 
 

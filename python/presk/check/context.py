@@ -61,10 +61,18 @@ class Counters:
 
 
 @dataclass
+class LeafBody:
+    """The body of a map as Core holds it: over `..`, of primitives alone, what it calls written out: `calls` so far."""
+
+    calls: int = 0
+
+
+@dataclass
 class Context:
     """One place in a function's body. `numbers` are module parameters and static nats, `dims` dimension variables.
 
-    `naming` are the dims that name the axis they stand alone for. `in_map`: inside the body of a leafwise map.
+    `naming` are the dims that name the axis they stand alone for. `in_map`: inside of the body of a leafwise map, where
+    nothing is drawn; `leaf_body`: of one that Core is to hold, while binding.
     """
 
     session: Session
@@ -79,6 +87,7 @@ class Context:
     counters: Counters
     values: dict[str, Value] = field(default_factory=dict[str, Value])
     in_map: bool = False
+    leaf_body: LeafBody | None = None
 
     def inner(self) -> Context:
         """A copy whose local names end with it."""

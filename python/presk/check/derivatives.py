@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from presk.check.calls import Prepared, call_abstract, call_path, prepare, restore_names
+from presk.check.calls import Prepared, call_abstract, call_path, prepare, refuse_draws, restore_names
 from presk.check.context import Context, coerce
-from presk.check.emit import Handle
+from presk.check.emit import Handle, NeedsLeaf
 from presk.check.operators import argument_type, check_result
 from presk.check.values import Abstract, Cotangent, Data, Derived, FunctionValue, Method, Number, Value, describe
 from presk.shapes import constants
@@ -54,6 +54,8 @@ def _wrt(context: Context, written: tree.Expr) -> tuple[tuple[int, ...], bool]:
 
 def call_derived(context: Context, derived: Derived, node: tree.Call) -> Value:
     """`grad(f)(arguments)`; of a vjp what waits for its cotangent."""
+    if context.leaf_body is not None:
+        raise NeedsLeaf
     primal = _primal(context, derived, node)
     gradient = _gradient(derived, primal.arguments)
     result = primal.result
@@ -87,7 +89,8 @@ def _primal(context: Context, derived: Derived, node: tree.Call) -> _Primal:
     if isinstance(function, Method):
         function, leading = function.function, function.tree
     prepared = prepare(context, function, leading, node.arguments, node.span)
-    _, result = context.session.instantiate(prepared.instance, node.span)
+    name, result = context.session.instantiate(prepared.instance, node.span)
+    refuse_draws(context, name, node.span)
     data = iter(prepared.arguments)
     parameters = prepared.instance.signature.parameters
     kinds = [next(data).type if parameter.kind == "data" else None for parameter in parameters]
@@ -100,9 +103,6 @@ def _emit(context: Context, derived: Derived, primal: _Primal, cotangent: Handle
     """The call of the derivative's function; None while nothing is bound."""
     if context.session.symbolic or primal.prepared is None:
         return None
-    if context.in_map:
-        hint = "call the function that differentiates outside of the map, or write the derivative as an expression"
-        raise fail("E5000", "a derivative isn't taken in the body of a map yet", span, hint)
     prepared = primal.prepared
     data = [parameter.kind == "data" for parameter in prepared.instance.signature.parameters]
     wrt = tuple(sum(data[: primal.leading + number]) for number in derived.wrt)

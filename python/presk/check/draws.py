@@ -11,6 +11,8 @@ from typing import cast
 
 from presk.primitives.all import TABLE
 from presk.syntax import tree
+from presk.text.diagnostics import Note, PreskError, fail
+from presk.text.spans import Span
 
 
 def number_draws(function: tree.Function) -> dict[int, int]:
@@ -21,6 +23,11 @@ def number_draws(function: tree.Function) -> dict[int, int]:
         if isinstance(callee, tree.Name) and callee.name in TABLE and TABLE[callee.name].draws:
             found.setdefault(callee.name, []).append(call.span.start)
     return {start: place for starts in found.values() for place, start in enumerate(sorted(starts))}
+
+
+def no_draw(message: str, span: Span, *notes: Note) -> PreskError:
+    """The diagnostic for a draw in the body of a map."""
+    return fail("E3010", message, span, "a draw needs axes of its own", notes)
 
 
 def _calls(root: tree.Node) -> Iterator[tree.Call]:

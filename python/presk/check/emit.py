@@ -14,6 +14,11 @@ from presk.shapes.constants import Constant
 from presk.shapes.types import ModuleOf, Type
 from presk.text.spans import Span
 
+
+class NeedsLeaf(Exception):
+    """The body of a map holds what Core's maps don't, a loop say: it is to be written leaf by leaf (check.leaves)."""
+
+
 Handle = object | None
 """An operand of what is being emitted, opaque to the elaborator."""
 
@@ -49,6 +54,10 @@ class Emitter(Protocol):
 
     def call(self, function: str, operands: Sequence[Handle], path: str, result: Type, span: Span) -> Handle: ...
 
+    def renamed(self, value: Handle, type: Type, span: Span) -> Handle:
+        """The value with the axes' names that this type has."""
+        ...
+
     def name(self, value: Handle, name: str) -> None:
         """The source names this value."""
         ...
@@ -81,6 +90,10 @@ class Emitter(Protocol):
         self, operands: Sequence[Handle], body: Handle, arity: int | None, result: Type, span: Span
     ) -> Handle:
         """Ends the map's body begun last."""
+        ...
+
+    def drop_map(self) -> None:
+        """Forgets the map's body begun last."""
         ...
 
 
@@ -120,6 +133,9 @@ class Silent:
     def call(self, function: str, operands: Sequence[Handle], path: str, result: Type, span: Span) -> Handle:
         return None
 
+    def renamed(self, value: Handle, type: Type, span: Span) -> Handle:
+        return None
+
     def name(self, value: Handle, name: str) -> None:
         return None
 
@@ -147,4 +163,7 @@ class Silent:
     def close_map(
         self, operands: Sequence[Handle], body: Handle, arity: int | None, result: Type, span: Span
     ) -> Handle:
+        return None
+
+    def drop_map(self) -> None:
         return None

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from presk.check import static
 from presk.check.context import Context, as_data, as_real
+from presk.check.draws import no_draw
 from presk.check.typing import shape_of
 from presk.check.values import Data, Number, PrimitiveName, Truth, Value, describe
 from presk.primitives.all import TABLE
@@ -58,12 +59,12 @@ def call_primitive(
 
 def _draw_number(context: Context, name: str, node: tree.Call | tree.Axes) -> int:
     if context.in_map:
-        hint = "a draw needs axes of its own"
-        raise fail("E3010", f"`{name}` can't draw for the leaves of a tree", node.span, hint)
+        raise no_draw(f"`{name}` can't draw for the leaves of a tree", node.span)
     found = context.counters.draws.get(node.span.start)
     if found is None:
         hint = f"write `{name}` where it draws: a draw's number is its place among those of its name"
         raise fail("E3001", f"`{name}` can't draw by another name", node.span, hint)
+    context.session.note_draw(node.span)
     return found
 
 

@@ -1,26 +1,23 @@
-"""Folds, scans and leafwise maps."""
+"""Folds and scans."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from presk.check import static
 from presk.check.context import Context, as_data, coerce, located, origin_of, rule
-from presk.check.emit import LoopSource
+from presk.check.emit import LoopSource, NeedsLeaf
 from presk.check.expressions import bind_pattern
-from presk.check.solver import names_kept, same_tree
+from presk.check.solver import names_kept
 from presk.check.values import Data, Items, Number, Value, describe
 from presk.primitives.axes import resolve_axis
 from presk.shapes import types
 from presk.shapes.align import check_distinct
 from presk.shapes.poly import Poly
-from presk.shapes.types import Axis, Run, Stacked, Tensor, TupleOf, Type
+from presk.shapes.types import Axis, Stacked, Tensor, TupleOf, Type
 from presk.syntax import tree
 from presk.text.diagnostics import fail
 from presk.text.spans import Span
-
-LEAF = Run("leaf")
-"""The axes of a leaf in the body of a map."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +35,8 @@ class Element:
 @rule(tree.Loop)
 def loop(context: Context, node: tree.Loop) -> Value:
     """A fold or a scan."""
+    if context.leaf_body is not None:
+        raise NeedsLeaf
     start = _state(context, context.evaluate(node.start), node.start.span)
     elements, zipped = _elements(context, node)
     trips = elements[0].trips
@@ -194,42 +193,3 @@ def _next_state(context: Context, value: Value, state: Type, span: Span) -> Data
             "names are part of the state's type: `rename(x, a = b)`, or name the axes at the start",
         )
     return following
-
-
-@rule(tree.MapTrees)
-def map_trees(context: Context, node: tree.MapTrees) -> Value:
-    """A leafwise map."""
-    operands: list[tuple[str, Data]] = []
-    for name, written in node.bindings:
-        value = as_data(context, context.evaluate(written), written.span)
-        if any(leaf.kind != "real" for _, leaf in types.leaves(value.type)):
-            raise fail("E3001", f"`map` goes over real leaves, not over {types.show(value.type)}", written.span)
-        if operands and not same_tree(operands[0][1].type, value.type):
-            first, other = types.show(operands[0][1].type), types.show(value.type)
-            message = f"`map` goes over trees of one shape, not {first} and {other}"
-            raise fail("E3001", message, written.span)
-        operands.append((name, value))
-    leaf = Tensor("real", (LEAF,))
-    handles = context.emitter.open_map([(name, leaf) for name, _ in operands])
-    inner = replace(context.inner(), in_map=True, run=(LEAF,))
-    for (name, _), handle in zip(operands, handles, strict=True):
-        inner.values[name] = Data(leaf, handle)
-    body = as_data(inner, inner.evaluate(node.body), node.body.result.span)
-    tree_type = operands[0][1].type
-    arity, result = _map_result(body.type, leaf, tree_type, node)
-    given = [value.handle for _, value in operands]
-    handle = context.emitter.close_map(given, body.handle, arity, result, node.span)
-    return Data(result, handle, origin_of(result))
-
-
-def _map_result(body: Type, leaf: Tensor, tree_type: Type, node: tree.MapTrees) -> tuple[int | None, Type]:
-    parts = body.items if isinstance(body, TupleOf) else (body,)
-    for part in parts:
-        if part != leaf:
-            hint = (
-                "the body gives a leaf of the same shape, or a tuple of such; a scalar is spread by adding it to a leaf"
-            )
-            raise fail("E3003", f"the body of `map` gives {types.show(part)}, not a leaf", node.body.result.span, hint)
-    if isinstance(body, TupleOf):
-        return len(parts), TupleOf((tree_type,) * len(parts))
-    return None, tree_type

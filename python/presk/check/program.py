@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from presk.check import callees, expressions, loops, names, slices, training
+from presk.check import callees, expressions, leaves, loops, names, slices, training
 from presk.check.bound import BoundConstants
 from presk.check.calls import session_signature
 from presk.check.checking import CheckSession
@@ -31,7 +31,7 @@ from presk.syntax.content import content
 from presk.text.diagnostics import Diagnostic, PreskError, did_you_mean
 from presk.text.spans import Source
 
-RULE_FILES = (callees, expressions, loops, names, slices)
+RULE_FILES = (callees, expressions, leaves, loops, names, slices)
 """The files whose import registers the elaborator's rules."""
 
 HARMLESS = frozenset({"E2002", "E2005"})

@@ -39,7 +39,11 @@ class Instance:
 
 
 class Session(ABC):
-    """One run of the elaborator. `symbolic`: nothing is bound. `training`: dropout draws."""
+    """One run of the elaborator. `symbolic`: nothing is bound. `training`: dropout draws.
+
+    `leaves` are the bodies of maps that were written for one leaf alone; `drawing` is where the function that is looked
+    into draws.
+    """
 
     symbolic: bool
     training: bool
@@ -57,6 +61,8 @@ class Session(ABC):
         self.alias_faults: dict[Declaration, PreskError] = {}
         self.open_constants: list[Declaration] = []
         self.constants: dict[Declaration, Number] = {}
+        self.leaves = 0
+        self.drawing: Span | None = None
         self.signatures: dict[tuple[Declaration, ModuleOf | None], Signature] = {}
 
     def refuse_cycle(self, chain: list[Declaration], declaration: Declaration, what: str, verb: str) -> None:
@@ -89,6 +95,14 @@ class Session(ABC):
         `wrt` are numbers of its data parameters.
         """
         raise InternalError("what isn't bound isn't derived")
+
+    def note_draw(self, span: Span) -> None:
+        """The function that is looked into draws there, or calls one that does."""
+        self.drawing = self.drawing or span
+
+    def drawn_in(self, name: str) -> Span | None:
+        """Where a function that is bound draws, by its name; None where it doesn't."""
+        return None
 
     def module_declaration(self, module: ModuleOf) -> Declaration:
         """The declaration of a module's type."""

@@ -95,6 +95,7 @@ class BindSession(BoundConstants):
         self.functions: list[Function] = []
         self.made: dict[Instance, tuple[str, Type]] = {}
         self.names: dict[str, Instance] = {}
+        self.draws: dict[str, Span | None] = {}
         self.deriver = Deriver(())
         self.derived: set[str] = set()
         self.hashes: dict[str, str] = {}
@@ -104,6 +105,7 @@ class BindSession(BoundConstants):
         """The name and result of the Core function of an instance, made now if it isn't yet."""
         if instance in self.made:
             return self.made[instance]
+        outer, self.drawing = self.drawing, None
         function = instance.function
         owner = None if function.module is None else self.module_declaration(function.module)
         self.checks.ensure_checked(function, owner)
@@ -112,7 +114,12 @@ class BindSession(BoundConstants):
         result = elaborate(self, instance, builder, builder.references())
         self.functions.append(builder.finish(name, result.type, result.handle))
         self.made[instance] = (name, result.type)
+        self.draws[name], self.drawing = self.drawing, outer
         return self.made[instance]
+
+    def drawn_in(self, name: str) -> Span | None:
+        """Where a function that is bound draws, by its name; None where it doesn't."""
+        return self.draws[name]
 
     def derive(self, kind: str, instance: Instance, wrt: tuple[int, ...], single: bool, span: Span) -> tuple[str, Type]:
         """The name and result of a derivative's Core function, made of the simplified function."""

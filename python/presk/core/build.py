@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from presk.check.emit import Handle, LoopSource
+from presk.check.emit import Handle, LoopSource, NeedsLeaf
 from presk.core import nodes
+from presk.core.attributes import in_order
 from presk.core.nodes import Body, Let, Literal, Operand, Ref
-from presk.core.typing import expression_type
+from presk.core.renaming import renames
+from presk.core.typing import expression_type, operand_type
+from presk.primitives.all import TABLE
 from presk.primitives.table import Attribute
 from presk.shapes.constants import Constant
-from presk.shapes.types import ModuleOf, Type
+from presk.shapes.types import ModuleOf, Tensor, Type, fields_of
 from presk.text.spans import Span
 
 
@@ -22,6 +25,14 @@ class _Open:
     lets: list[Let] = field(default_factory=list[Let])
     number: int = -1
     parameters: tuple[nodes.Parameter, ...] = ()
+    in_map: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """A tree in the body of a map, which has no let for it: what its fields are."""
+
+    fields: tuple[tuple[str, Handle], ...]
 
 
 class Builder:
@@ -52,6 +63,8 @@ class Builder:
         result: Type,
         span: Span,
     ) -> Handle:
+        if any(isinstance(each, _Parts) for each in operands):
+            raise NeedsLeaf
         expression = nodes.Apply(primitive, tuple(_operand(each) for each in operands), tuple(attributes))
         return self._let(expression, result, span)
 
@@ -65,25 +78,70 @@ class Builder:
         return nodes.Injected(operand)
 
     def project(self, tree: Handle, field: str) -> Handle:
+        if isinstance(tree, _Parts):
+            return dict(tree.fields)[field]
         assert isinstance(tree, Ref), "a tree is a let or a parameter"
         return Ref(tree.number, (*tree.path, field))
 
     def make_tuple(self, items: Sequence[Handle], result: Type, span: Span) -> Handle:
+        if self.bodies[-1].in_map:
+            return _Parts(tuple((str(at), item) for at, item in enumerate(items)))
         made = nodes.MakeTuple(tuple(_operand(item) for item in items))
         return self._let(made, expression_type(made, self.types, {}), span)
 
     def make_record(
         self, fields: Sequence[tuple[str, Handle]], module: ModuleOf | None, result: Type, span: Span
     ) -> Handle:
+        if self.bodies[-1].in_map:
+            return _Parts(tuple(fields))
         given = tuple((name, _operand(each)) for name, each in fields)
         made = nodes.MakeRecord(given, module)
         return self._let(made, expression_type(made, self.types, {}), span)
 
     def set_field(self, tree: Handle, path: tuple[str, ...], value: Handle, result: Type, span: Span) -> Handle:
+        if self.bodies[-1].in_map:
+            return self._with(tree, path, value)
         return self._let(nodes.SetField(_operand(tree), path, _operand(value)), result, span)
+
+    def _with(self, tree: Handle, path: tuple[str, ...], value: Handle) -> Handle:
+        """A tree in the body of a map with the component at `path` replaced."""
+        if not path:
+            return value
+        parts = self._parts(tree)
+        return _Parts(
+            tuple((name, self._with(each, path[1:], value) if name == path[0] else each) for name, each in parts.fields)
+        )
+
+    def _parts(self, tree: Handle) -> _Parts:
+        """A tree as its components."""
+        if isinstance(tree, _Parts):
+            return tree
+        fields = fields_of(operand_type(_operand(tree), self.types)) or ()
+        return _Parts(tuple((name, self.project(tree, name)) for name, _ in fields))
 
     def call(self, function: str, operands: Sequence[Handle], path: str, result: Type, span: Span) -> Handle:
         return self._let(nodes.Call(function, tuple(_operand(each) for each in operands), path), result, span)
+
+    def renamed(self, value: Handle, type: Type, span: Span) -> Handle:
+        if isinstance(value, Literal):
+            return value
+        if isinstance(value, nodes.Injected):
+            return self.inject(self.renamed(value.operand, type, span), span)
+        if not isinstance(type, Tensor):
+            if isinstance(value, Ref) and operand_type(value, self.types) == type:
+                return value
+            parts = self._parts(value)
+            inside = dict(fields_of(type) or ())
+            return _Parts(tuple((name, self.renamed(each, inside[name], span)) for name, each in parts.fields))
+        assert isinstance(value, Ref), "a tensor is a let, a parameter or a constant"
+        found = operand_type(value, self.types)
+        assert isinstance(found, Tensor), "a tensor is renamed as one"
+        for primitive, attributes in renames(found.axes, type.axes):
+            row = TABLE[primitive]
+            given = {keyword.name: keyword.default for keyword in row.keywords} | attributes
+            made = nodes.Apply(primitive, (value,), in_order(row, given))
+            value = self._let(made, expression_type(made, self.types, {}), span)
+        return value
 
     def name(self, value: Handle, name: str) -> None:
         if not isinstance(value, Ref) or value.path:
@@ -128,7 +186,7 @@ class Builder:
         return self._keep(opened.number, loop, result, span)
 
     def open_map(self, parameters: Sequence[tuple[str, Type]]) -> tuple[Handle, ...]:
-        opened = _Open(number=self._take())
+        opened = _Open(number=self._take(), in_map=True)
         self._open(opened, tuple(nodes.Parameter(self._take(), name, each) for name, each in parameters))
         return tuple(Ref(each.number) for each in opened.parameters)
 
@@ -137,8 +195,17 @@ class Builder:
     ) -> Handle:
         opened = self.bodies[-1]
         given = tuple(_operand(each) for each in operands)
+        if isinstance(body, _Parts):
+            made = nodes.MakeTuple(tuple(_operand(each) for _, each in body.fields))
+            body = self._let(made, expression_type(made, self.types, {}), span)
         expression = nodes.MapTrees(opened.parameters, given, self._close(body), arity)
         return self._keep(opened.number, expression, result, span)
+
+    def drop_map(self) -> None:
+        opened = self.bodies.pop()
+        assert opened.in_map, "the body of a map is dropped"
+        self.types = {number: each for number, each in self.types.items() if number < opened.number}
+        self.next = opened.number
 
     def _open(self, opened: _Open, parameters: tuple[nodes.Parameter, ...]) -> None:
         opened.parameters = parameters

@@ -9,38 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from presk.core.nodes import Operand
+from presk.core.renaming import renames
 from presk.core.vjp.scope import Scope
 from presk.shapes.align import Misaligned, align
-from presk.shapes.types import Axis, AxisOrRun, Shape
+from presk.shapes.types import Axis, Shape
 
 
 def renamed(scope: Scope, value: Operand, axes: Shape) -> Operand:
-    """The value under these axes' names; sizes are the same. A name is dropped or given by a merge of one axis."""
-    found = scope.tensor(value).axes
-    if found == axes:
-        return value
-    for at, (have, want) in enumerate(zip(found, axes, strict=True)):
-        if _name(have) is not None and _name(want) is None:
-            value = _merged(scope, value, at, want)
-    pairs = [
-        (old, new)
-        for old, new in ((_name(have), _name(want)) for have, want in zip(found, axes, strict=True))
-        if old is not None and new is not None and old != new
-    ]
-    if pairs:
-        value = scope.apply("rename", value, names=tuple(pairs))
-    for at, (have, want) in enumerate(zip(found, axes, strict=True)):
-        if _name(have) is None and _name(want) is not None:
-            value = _merged(scope, value, at, want)
+    """The value under these axes' names; sizes are the same."""
+    for primitive, attributes in renames(scope.tensor(value).axes, axes):
+        value = scope.apply(primitive, value, cotangent=None, **attributes)
     return value
-
-
-def _name(axis: AxisOrRun) -> str | None:
-    return axis.name if isinstance(axis, Axis) else None
-
-
-def _merged(scope: Scope, value: Operand, at: int, axis: AxisOrRun) -> Operand:
-    return scope.apply("merge", value, axes=(at,), new=(axis,))
 
 
 def transposed(scope: Scope, value: Operand, order: Sequence[int]) -> Operand:

@@ -51,6 +51,15 @@ CODES: dict[str, Code] = {
         "stand in the entry's braces.",
         "presk dump examples/tutorial/01_linear.psk --stage core --entry 'Linear{3, 2}.apply' --dim bach=4",
     ),
+    "E4009": Code(
+        "maps inside of maps over very many leaves",
+        "A `map` whose body holds a derivative, a loop or another map is written leaf by leaf when an entry is bound. "
+        "Maps inside of each other multiply their leaves, and a program may have 10000 such bodies.",
+        "type T = {a: real, b: real, c: real, d: real, e: real, f: real, g: real, h: real, i: real, j: real}\n"
+        "fn f(t: T) -> T {\n"
+        "  map(p = t) { p + map(q = t) { q + map(r = t) { r + map(s = t) { s + map(u = t) { u + u }.a }.a }.a }.a }\n"
+        "}",
+    ),
     "E4020": Code(
         "a constant that is no exact number",
         "A constant is overridden by an exact number: a whole number, a decimal, a fraction such as 1/3, or from "

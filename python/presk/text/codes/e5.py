@@ -3,12 +3,6 @@
 from presk.text.codes import Code
 
 CODES: dict[str, Code] = {
-    "E5000": Code(
-        "a derivative that is not yet built",
-        "A derivative taken inside of the body of a leafwise `map` checks, but can't be bound in this version. Outside "
-        "of it a function that has a `map` is differentiated as any other.",
-        "fn slopes[P](p: P) -> P { map(x = p) { grad(energy)(x) } }\nfn energy(x: real[..]) -> real { sum(x ** 3) }",
-    ),
     "E5001": Code(
         "no derivative with respect to this",
         "Whole numbers and truths vary in steps, and what is known at binding does not vary at all: neither has a "
