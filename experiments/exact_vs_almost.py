@@ -9,7 +9,8 @@ median of |x - x̂| / (|x| + a), where a is 2⁻⁵⁰ for f64 and 2⁻²⁰ for
 element of its tensor. Elements that stay at 0, because their derivative is 0, are counted and left out.
 
 The line `f32 inputs` is exact arithmetic that began with parameters, data, rates and the optimizer's numbers rounded to
-f32: what is lost before the first operation. No arithmetic in f32 can be expected to come closer.
+f32: what is lost before the first operation. The line `f32 at rest` computes in f64 and holds parameters, moments and data
+in f32, so that each step rounds what it leaves behind. No arithmetic in f32 can be expected to come closer than these.
 
 PyTorch runs the same objective, stated by `presk.choose.libraries`, with its own derivative and its own AdamW. Where it
 isn't installed its lines say so. The plot needs matplotlib.
@@ -30,6 +31,7 @@ import numpy as np
 import presk
 from presk.choose import libraries
 from presk.realization.model import Realization, read_plan
+from presk.realization.parameters import leaves_of
 from presk.run import registry, trees
 from presk.shapes.constants import Rational
 from presk.train.batch_types import settle
@@ -70,13 +72,21 @@ ADAMW = {"beta1": 0.9, "beta2": 0.999, "eps": 1e-8, "weight_decay": 0.01}
 
 
 def ready(
-    block: str, backend: str, realization: str, steps: int, bits: int, seed: int | None, *, round_inputs: bool = False
+    block: str,
+    backend: str,
+    realization: str | Realization,
+    steps: int,
+    bits: int,
+    seed: int | None,
+    *,
+    round_inputs: bool = False,
 ) -> Training:
     """A block ready to run; `round_inputs`: the optimizer's numbers are those that f32 makes of them."""
     example = PROGRAMS[block][0]
     checked = presk.load(ROOT / "examples" / example / f"{example}.psk").checked
     made = registry.make(backend, bits=bits)
-    how = How(made, Realization(realization), realization, read_plan("auto"), steps=steps, seed=seed)
+    chosen = Realization(realization) if isinstance(realization, str) else realization
+    how = How(made, chosen, chosen.name, read_plan("auto"), steps=steps, seed=seed)
     found = checked.trains[block]
     if round_inputs:
         numbers = ADAMW | {name: float(each.value) for name, each in found.optimizer.numbers.items()}
@@ -121,6 +131,12 @@ def exact(parameters: Any) -> Exact:
         rest = [ball - float(top) for ball, top in zip(leaf.balls(), high[name].reshape(-1), strict=True)]
         low[name] = np.array([float(each) for each in rest]).reshape(leaf.shape)
     return Exact(high, low)
+
+
+def at_rest(training: Training) -> Realization:
+    """The realization that computes in f64 and holds whatever a step takes in f32."""
+    core = training.core(training.batches.size)
+    return Realization("f64", params={leaf.name: "f32" for leaf in leaves_of(core) if leaf.tensor.kind == "real"})
 
 
 def torch_walk(training: Training, dtype: str) -> Iterator[Flat] | str:
@@ -203,6 +219,8 @@ def compare(block: str, steps: int, bits: int, seed: int | None) -> list[Line | 
             (f"torch {dtype}", torch_walk(begun, dtype)),
         ]
         if dtype == "f32":
+            resting = ready(block, registry.fastest(), at_rest(begun), steps, bits, seed)
+            runs.append(("f32 at rest", walk(resting, flat)))
             rounded_numbers = ready(block, "interp", "f64", steps, bits, seed, round_inputs=True)
             runs.append(("f32 inputs", walk(rounded_numbers, exact, round_inputs=True)))
         for name, walked in runs:

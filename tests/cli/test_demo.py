@@ -116,7 +116,7 @@ def test_a_machine_that_is_slow_takes_fewer_steps(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(tour_module, "perf_counter", clock)
     made = Tour(Screen(quiet=True), replace(SMALL, steps=None), TEXT, "a text", tmp_path / "out")
     made.begin()
-    for a_step[0], steps in ((1e-4, 1500), (0.099, 500), (0.049, 1000), (9.0, 300)):
+    for a_step[0], steps in ((1e-4, 1000), (0.099, 500), (0.07, 700), (9.0, 300)):
         settled = made.settled(made.load(TINY))
         assert settled.steps == steps
         assert settled.settings == replace(made.settings, steps=steps)

@@ -42,8 +42,8 @@ class Row:
 
 RATES = {
     "constant": Row({"peak": "positive", "warmup": "count"}, ("peak",)),
-    "linear": Row({"peak": "positive", "warmup": "count", "floor": "amount"}, ("peak",)),
-    "cosine": Row({"peak": "positive", "warmup": "count", "floor": "amount"}, ("peak",)),
+    "linear": Row({"peak": "positive", "warmup": "count", "floor": "amount", "steps": "whole"}, ("peak",)),
+    "cosine": Row({"peak": "positive", "warmup": "count", "floor": "amount", "steps": "whole"}, ("peak",)),
 }
 """Learning rates. Their keywords may stand by position, in this order."""
 

@@ -9,7 +9,7 @@ entry, Core or realization. The rest is lowering's. Called by `run.record.choice
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from presk.core.groups import Group, partition
@@ -72,8 +72,7 @@ def resolve(realization: Realization, plan: Plan, program: Program) -> Resolved:
     order = realization.order
     all_partials = _partials(order) if "kind" in order else None
     others = SiteNumbers(realization.default, all_partials, None)
-    is_said = realization.storage or realization.accum or plan.layout or (order and "kind" not in order)
-    known = sites(program) if is_said else ()
+    known = sites(program) if _speaks_of_sites(realization, plan) else ()
     storage = _by_site(known, realization.storage, "storage", for_primal)
     accumulate = _by_site(known, realization.accum, "accum", for_primal)
     orders = {} if "kind" in order else _by_site(known, order, "order", for_primal)
@@ -88,6 +87,50 @@ def resolve(realization: Realization, plan: Plan, program: Program) -> Resolved:
     }
     layouts = _by_site(known, plan.layout, "layout", plan_for_primal)
     return Resolved(said, layouts, _parameters(realization, program), others)
+
+
+def within(realization: Realization, plan: Plan, program: Program) -> tuple[Realization, Plan]:
+    """What of a realization and a plan speaks of a part of the program they were made for, which runs by itself.
+
+    A step's say nothing wrong of the optimizer's `init` or of the objective where they speak of sites neither has. It is
+    for whoever resolves them against the whole as well: what no part has is an error there.
+    """
+    known = sites(program) if _speaks_of_sites(realization, plan) else ()
+    names = {leaf.name for leaf in leaves_of(program)}
+
+    def of_sites(stated: Mapping[str, Said]) -> dict[str, Said]:
+        return {key: value for key, value in stated.items() if _is_there(known, key)}
+
+    def of_parameters(stated: Mapping[str, Said]) -> dict[str, Said]:
+        return {name: value for name, value in stated.items() if name in names}
+
+    order = realization.order
+    part = replace(
+        realization,
+        storage=of_sites(realization.storage),
+        accum=of_sites(realization.accum),
+        order=order if "kind" in order else of_sites(order),
+        params=of_parameters(realization.params),
+        quant=of_parameters(realization.quant),
+        entry=None,
+        core=None,
+    )
+    if plan.rule == "auto":
+        return part, plan
+    return part, replace(plan, layout=of_sites(plan.layout), realization=None, entry=None, core=None)
+
+
+def _speaks_of_sites(realization: Realization, plan: Plan) -> bool:
+    has_orders = bool(realization.order) and "kind" not in realization.order
+    return bool(realization.storage or realization.accum or plan.layout) or has_orders
+
+
+def _is_there(known: tuple[Site, ...], key: str) -> bool:
+    try:
+        find_sites(known, key)
+    except NoSite:
+        return False
+    return True
 
 
 def require_workers(plan: Plan, machine: int) -> None:

@@ -19,13 +19,14 @@ from presk.check.scope import File
 from presk.check.training import TrainBlock
 from presk.core.nodes import Program
 from presk.realization.model import Plan, Realization
+from presk.realization.resolve import within
 from presk.run import trees
 from presk.run.backend import Backend, Entry, Executable
 from presk.shapes import constants
 from presk.syntax.content import content
 from presk.text.diagnostics import fail
 from presk.train.batch_types import leaves, settle
-from presk.train.rates import Rate, is_constant, read_rate
+from presk.train.rates import Rate, depends_on_length, read_rate
 from presk.train.rows import Array, Batches
 from presk.train.sources import Data, open_data
 from presk.train.step import DONATED, Task, bind_objective, bind_state, bind_step, initial, open_task
@@ -69,7 +70,10 @@ class Training:
         """The step on a batch of so many rows, compiled once."""
         if size not in self._steps:
             entry = Entry(f"{self.task.block.name}.step", self.core(size))
-            self._steps[size] = self._prepare(entry, training=True, donate=DONATED)
+            how = self.how
+            self._steps[size] = how.backend.prepare(
+                entry, how.realization, how.plan, threads=how.threads, training=True, donate=DONATED
+            )
         return self._steps[size]
 
     def core(self, size: int) -> Program:
@@ -81,13 +85,13 @@ class Training:
         if size not in self._objectives:
             batch = settle(self.task.batch, self._sample, size)
             entry = Entry(self.task.block.objective, bind_objective(self.task, batch))
-            self._objectives[size] = self._prepare(entry)
+            self._objectives[size] = self._prepare_part(entry)
         return self._objectives[size]
 
     def begin(self) -> tuple[Any, Any]:
         """The parameters before the first step, in f64, and the optimizer's state."""
         parameters = initial(self.task, self.seed)
-        state = self._prepare(Entry("init", bind_state(self.task)))(parameters)
+        state = self._prepare_part(Entry("init", bind_state(self.task)))(parameters)
         return parameters, state
 
     def tree(self, rows: Mapping[str, Array]) -> Any:
@@ -103,11 +107,11 @@ class Training:
         """A batch's arrays: what sizes of rows are read off."""
         return next(self.batches.from_step(1))
 
-    def _prepare(self, entry: Entry, *, training: bool = False, donate: tuple[int, ...] = ()) -> Executable:
+    def _prepare_part(self, entry: Entry) -> Executable:
+        """What runs beside the step, in the numbers and loops that were chosen for what the step has of it."""
         how = self.how
-        return how.backend.prepare(
-            entry, how.realization, how.plan, threads=how.threads, training=training, donate=donate
-        )
+        realization, plan = within(how.realization, how.plan or Plan(), entry.program)
+        return how.backend.prepare(entry, realization, plan, threads=how.threads)
 
 
 def prepare(checked: Checked, block: TrainBlock, how: How) -> Training:
@@ -142,7 +146,7 @@ def _length(block: TrainBlock, how: How, batches: Batches) -> tuple[int, int]:
 
 def _settings(task: Task, how: How, data: Data, length: int, seed: int) -> dict[str, str]:
     block = task.block
-    rate = _text(block.rate) + ("" if is_constant(block.rate) else f" over {length} steps")
+    rate = _text(block.rate) + (f" over {length} steps" if depends_on_length(block.rate) else "")
     measured = "" if data.measure is None else f", {data.measure.count} measure: {data.measure.hash()}"
     return {
         "program": task.checked.hash,

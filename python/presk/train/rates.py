@@ -1,7 +1,7 @@
 """Learning rates: what a train block's `lr` says for each step, computed in f64 with the libm port.
 
-The shapes are those of the library's rates.psk. Steps count from 1, and `steps` is the number the whole training has:
-the end of a fall from the peak to the floor. The rate is rounded once more where the step's arithmetic is narrower.
+The shapes are those of the library's rates.psk. Steps count from 1, and a fall from the peak to the floor ends at step
+`steps`: the number the block states, or that of the whole training. The rate is rounded once more where the step's arithmetic is narrower.
 Called by the loop.
 """
 
@@ -24,7 +24,7 @@ class Rate:
     peak: float
     warmup: float
     floor: float
-    steps: int
+    steps: float
 
     def __call__(self, step: int) -> float:
         """The rate of a step, from 1 on."""
@@ -34,14 +34,15 @@ class Rate:
 
 
 def read_rate(recipe: Recipe, steps: int) -> Rate:
-    """The rate a block names, over a training of so many steps."""
+    """The rate a block names; `steps` is the length of the training, which a fall takes where the block doesn't say."""
     numbers = {name: float(round_constant(value, "f64")) for name, value in recipe.numbers.items()}
-    return Rate(recipe.name, numbers["peak"], numbers.get("warmup", 0.0), numbers.get("floor", 0.0), steps)
+    length = numbers.get("steps", float(steps))
+    return Rate(recipe.name, numbers["peak"], numbers.get("warmup", 0.0), numbers.get("floor", 0.0), length)
 
 
-def is_constant(recipe: Recipe) -> bool:
-    """Whether the rate is the same however long the training is."""
-    return recipe.name == "constant"
+def depends_on_length(recipe: Recipe) -> bool:
+    """Whether the rate is another where the training has another length."""
+    return recipe.name != "constant" and "steps" not in recipe.numbers
 
 
 def _progress(rate: Rate, step: int) -> float:

@@ -493,3 +493,39 @@ def test_what_else_a_program_was_asked_for_is_no_setting(tmp_path: Path) -> None
     presk.compile(one["lion.step[Linear{2, 1}]"])
     presk.train(one["fit"], data=DATA, realize="f64", out=tmp_path / "r", steps=3)
     assert bits(fit(out=tmp_path / "r", resume=True)) == bits(fit())
+
+
+# Numbers and loops that are chosen place by place
+
+
+MIXED = presk.Realization(
+    storage={"adamw.step/%33": "f64", "loss_adjoint/%4": "f64"},
+    order={"loss/%6": {"kind": "interleaved", "partials": 2}},
+    params={"w": "bf16"},
+)
+LOOPS = presk.Plan("default", {"adamw.step/%33": {"split": "none"}, "loss/%2": {"form": "row-wise"}})
+
+
+def test_sites_of_the_step_are_chosen_though_init_and_the_objective_have_few_of_them(tmp_path: Path) -> None:
+    keys = 'data = arrays("unread", split = 0.7)\neval = 3\n'
+    runs = [fit(keys, realize=MIXED, plan=LOOPS, steps=8, backend=each, threads=2) for each in ("native", "kernel")]
+    assert bits(runs[0]) == bits(runs[1])
+    assert bits(runs[0]) != bits(fit(keys, steps=8, realize="f32"))
+    assert any(isinstance(each, Measurement) for each in runs[0].history)
+    fit(keys, realize=MIXED, plan=LOOPS, steps=4, out=tmp_path / "r")
+    gone_on = fit(keys, realize=MIXED, plan=LOOPS, steps=8, out=tmp_path / "r", resume=True)
+    assert bits(gone_on) == bits(runs[0])
+
+
+@pytest.mark.parametrize(
+    "chosen",
+    [
+        {"realize": presk.Realization(storage={"nowhere/%1": "f64"})},
+        {"plan": presk.Plan("default", {"nowhere/%1": {"lanes": 1}})},
+        {"realize": presk.Realization(params={"nobody": "bf16"})},
+    ],
+)
+def test_what_the_step_does_not_have_is_refused(chosen: dict[str, Any]) -> None:
+    with pytest.raises(PreskError, match="nowhere|nobody") as caught:
+        fit(**chosen, steps=2)
+    assert caught.value.code == "E7002"

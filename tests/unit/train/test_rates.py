@@ -11,7 +11,8 @@ from tests.unit.train.programs import linear
 import presk
 from presk.check.program import loads
 from presk.check.recipes import Recipe
-from presk.train.rates import Rate, is_constant, read_rate
+from presk.shapes.constants import Rational
+from presk.train.rates import Rate, depends_on_length, read_rate
 
 
 def rate(text: str, steps: int) -> Rate:
@@ -69,6 +70,18 @@ def test_the_library_has_the_same_shapes(shape: str) -> None:
         assert found(step) == pytest.approx(float(exact(float(step))), rel=1e-15, abs=1e-17)
 
 
-def test_only_a_constant_rate_is_the_same_at_any_length() -> None:
-    assert is_constant(Recipe("constant", {}))
-    assert not is_constant(Recipe("cosine", {}))
+def test_a_fall_may_have_a_length_of_its_own() -> None:
+    for shape in ("linear", "cosine"):
+        stated = rate(f"{shape}(peak = 1, warmup = 10, floor = 0.25, steps = 110)", 7)
+        told = rate(f"{shape}(peak = 1, warmup = 10, floor = 0.25)", 110)
+        assert [stated(step) for step in range(1, 130)] == [told(step) for step in range(1, 130)]
+
+
+def test_a_fall_that_never_ends_stays_at_its_peak() -> None:
+    assert rate("cosine(peak = 1, steps = 1e400)", 3)(1000) == 1.0
+
+
+def test_a_constant_rate_and_one_with_steps_are_the_same_at_any_length() -> None:
+    assert not depends_on_length(Recipe("constant", {}))
+    assert depends_on_length(Recipe("cosine", {}))
+    assert not depends_on_length(Recipe("cosine", {"steps": Rational(Fraction(9))}))

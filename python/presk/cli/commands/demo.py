@@ -18,7 +18,7 @@ FOLDER = "presk-demo"
 @click.command("demo")
 @click.option("--corpus", metavar="FILE", help="A text to learn.  [default: the source of Python's standard library]")
 @click.option(
-    "--steps", type=click.IntRange(1), metavar="N", help="Of training.  [default: as many as take 50 s, 1500 at most]"
+    "--steps", type=click.IntRange(1), metavar="N", help="Of training.  [default: as many as take 50 s, 1000 at most]"
 )
 @click.option("--seed", type=click.IntRange(0), metavar="N", default=1, show_default=True, help="Of all draws.")
 @click.option("-o", "--out", metavar="DIR", help=f"The folder to write.  [default: {FOLDER}]")

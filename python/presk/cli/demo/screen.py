@@ -52,9 +52,9 @@ class Screen:
         self.console.print(Padding(table, (0, 0, 0, MARGIN), expand=False))
 
     def text(self, text: str) -> None:
-        """A text as it is, its lines set in."""
+        """A text, its lines set in and without blanks at their ends."""
         for line in text.splitlines():
-            self.console.print(" " * MARGIN + line, markup=False, soft_wrap=True)
+            self.console.print((" " * MARGIN + line).rstrip(), markup=False, soft_wrap=True)
 
     def waiting(self, what: str) -> AbstractContextManager[object]:
         """Something to look at while nothing comes."""

@@ -41,7 +41,7 @@ TRIED = 12
 """Steps that tell how fast the machine is; the first ones aren't counted."""
 
 SECONDS = 50.0
-FEWEST, MOST = 300, 1500
+FEWEST, MOST = 300, 1000
 """How long the training may take where its steps aren't given, and how many there are at least and at most."""
 
 REPEATED = 20
@@ -96,11 +96,11 @@ class Settings:
 
     steps: int | None
     seed: int = 1
-    size: Size = Size({"D": 64, "H": 4, "L": 2, "T": 64}, 12)
+    size: Size = Size({"D": 128, "H": 4, "L": 4, "T": 64}, 12)
     small: Size = Size({"D": 16, "H": 2, "L": 1, "T": 16}, 4)
     written: int = 400
     bits: int = 256
-    characters: int = 200_000
+    characters: int = 500_000
 
     def require_text(self, text: str, source: str) -> None:
         """E8075 where a text is too short for a batch of the training's."""
@@ -195,10 +195,8 @@ class Tour:
         return program
 
     def again(self, program: Program, size: Size, steps: int, **how: Any) -> Run:
-        """The first steps of a training, or all of them. The rate falls over as many epochs as the steps need."""
-        rows = int(len(self.text) * SHARE) // size.constants["T"]
-        epochs = -(-self.steps // max(1, rows // size.batch))
-        return train(program[BLOCK], settings=self.block(size), epochs=epochs, steps=steps, **how)
+        """The first steps of a training, or all of them."""
+        return train(program[BLOCK], settings=self.block(size), epochs=self.steps, steps=steps, **how)
 
     def block(self, size: Size) -> dict[str, str]:
         """What the tour sets in the train block."""
@@ -206,6 +204,7 @@ class Tour:
         return {
             "data": f"tokens({path}, tokenizer = chars, context = T, split = {SHARE})",
             "batch": str(size.batch),
+            "lr.steps": str(self.steps),
             "eval": "100",
             "seed": str(self.settings.seed),
         }
