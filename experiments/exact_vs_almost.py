@@ -9,8 +9,8 @@ median of |x - x̂| / (|x| + a), where a is 2⁻⁵⁰ for f64 and 2⁻²⁰ for
 element of its tensor. Elements that stay at 0, because their derivative is 0, are counted and left out.
 
 The line `f32 inputs` is exact arithmetic that began with parameters, data, rates and the optimizer's numbers rounded to
-f32: what is lost before the first operation. The line `f32 at rest` computes in f64 and holds parameters, moments and data
-in f32, so that each step rounds what it leaves behind. No arithmetic in f32 can be expected to come closer than these.
+f32: what is lost before the first operation. The line `f32 at rest` computes in f64 and holds parameters, moments and
+data in f32, so that each step rounds what it leaves behind. No arithmetic in f32 can be expected to come closer.
 
 PyTorch runs the same objective, stated by `presk.choose.libraries`, with its own derivative and its own AdamW. Where it
 isn't installed its lines say so. The plot needs matplotlib.

@@ -92,7 +92,7 @@ def resolve(realization: Realization, plan: Plan, program: Program) -> Resolved:
 def within(realization: Realization, plan: Plan, program: Program) -> tuple[Realization, Plan]:
     """What of a realization and a plan speaks of a part of the program they were made for, which runs by itself.
 
-    A step's say nothing wrong of the optimizer's `init` or of the objective where they speak of sites neither has. It is
+    A step's are no mistake about the optimizer's `init` or the objective where they speak of sites neither has. It is
     for whoever resolves them against the whole as well: what no part has is an error there.
     """
     known = sites(program) if _speaks_of_sites(realization, plan) else ()

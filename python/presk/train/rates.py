@@ -1,8 +1,8 @@
 """Learning rates: what a train block's `lr` says for each step, computed in f64 with the libm port.
 
 The shapes are those of the library's rates.psk. Steps count from 1, and a fall from the peak to the floor ends at step
-`steps`: the number the block states, or that of the whole training. The rate is rounded once more where the step's arithmetic is narrower.
-Called by the loop.
+`steps`: the number the block states, or that of the whole training. The rate is rounded once more where the step's
+arithmetic is narrower. Called by the loop.
 """
 
 from __future__ import annotations

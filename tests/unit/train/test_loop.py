@@ -526,6 +526,6 @@ def test_sites_of_the_step_are_chosen_though_init_and_the_objective_have_few_of_
     ],
 )
 def test_what_the_step_does_not_have_is_refused(chosen: dict[str, Any]) -> None:
-    with pytest.raises(PreskError, match="nowhere|nobody") as caught:
+    with pytest.raises(PreskError, match=r"nowhere|nobody") as caught:
         fit(**chosen, steps=2)
     assert caught.value.code == "E7002"
