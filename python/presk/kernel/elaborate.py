@@ -37,9 +37,17 @@ from presk.text.cursor import shown
 from presk.text.diagnostics import did_you_mean, fail
 from presk.text.spans import Source, Span
 
-Kind: TypeAlias = Literal["real", "integer", "truth", "vector"]
+Kind: TypeAlias = Literal["real", "integer", "truth", "vector", "wholes", "mask"]
 
-VARIABLE_KINDS: dict[VariableKind, Kind] = {"i": "integer", "n": "integer", "s": "real", "b": "truth", "v": "vector"}
+IN_LANES: dict[Kind, Kind] = {"real": "vector", "integer": "wholes", "truth": "mask"}
+"""The kind whose lanes are of a kind."""
+
+LANES: dict[Kind, Kind] = {lanes: scalar for scalar, lanes in IN_LANES.items()}
+"""What the lanes of a kind are."""
+
+VARIABLE_KINDS: dict[VariableKind, Kind] = {
+    "i": "integer", "n": "integer", "s": "real", "b": "truth", "v": "vector", "m": "mask",
+}  # fmt: skip
 
 ELEMENT_KINDS: dict[str, Kind] = {"i64": "integer", "bool": "truth"}
 """What loads of an element are, of those that aren't reals."""
@@ -47,7 +55,7 @@ ELEMENT_KINDS: dict[str, Kind] = {"i64": "integer", "bool": "truth"}
 ARITY = {
     "abs": 1, "floor": 1, "sqrt": 1, "max": 2, "min": 2, "select": 3, "fma": 3, "pow": 2,
     "exp": 1, "expm1": 1, "log": 1, "log1p": 1, "tanh": 1, "sin": 1, "cos": 1, "erf": 1,
-    "f64": 1, "f32": 1, "bf16": 1, "splat": 1,
+    "f64": 1, "f32": 1, "bf16": 1, "splat": 1, "ramp": 2,
 }  # fmt: skip
 
 COMPARISONS = frozenset(("<", "<=", "==", "!=", ">=", ">"))
@@ -60,13 +68,15 @@ KIND_OPERATORS: dict[Kind, frozenset[str]] = {
     "integer": OPEN_OPERATORS,
     "real": OPEN_OPERATORS | {"/"},
     "vector": OPEN_OPERATORS | {"/"},
+    "mask": frozenset(("and", "or")),
+    "wholes": frozenset(),
 }
 """The operators whose operands are of the kind of their result."""
 
 ELEMENTARY = frozenset(("exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "erf", "pow"))
 """The functions that may be applied to runs."""
 
-VECTOR_FUNCTIONS = frozenset(("abs", "floor", "sqrt", "max", "min", "fma"))
+VECTOR_FUNCTIONS = frozenset(("abs", "floor", "sqrt", "max", "min", "fma", "select", "f32", "bf16"))
 
 _INTEGER_DIGITS = 20
 
@@ -113,7 +123,7 @@ class Elaborator:
         open_ones = list(reversed(raws))
         while open_ones:
             raw = open_ones.pop()
-            if isinstance(raw.content, RawOperation) and not raw.vector:
+            if isinstance(raw.content, RawOperation):
                 name, operands = raw.content.name, raw.content.operands
                 if name in OPEN_OPERATORS or name in OPEN_FUNCTIONS:
                     open_ones.extend(reversed(operands[1:] if name == "select" else operands))
@@ -125,8 +135,6 @@ class Elaborator:
 
     def certain_kind(self, raw: Raw) -> Kind | None:
         """The kind of an expression that says it by itself, whatever its operands are."""
-        if raw.vector:
-            return "vector"
         match raw.content:
             case RawLiteral(text, _):
                 return None if is_plain(text) else "real"
@@ -135,13 +143,15 @@ class Elaborator:
             case RawVariable(kind, _):
                 return VARIABLE_KINDS[kind]
             case RawAccess(buffer):
-                return self.element_kind(buffer)
+                kind = self.element_kind(buffer)
+            case RawOperation("call", "splat", operands):
+                kind = self.kind(*operands)
+                return None if kind is None else IN_LANES.get(kind, kind)
+            case RawOperation("call", "ramp", _):
+                return "wholes"
             case RawOperation(form, name, _):
-                if name in DIVISIONS:
-                    return "integer"
-                if form == "call" or name == "/":
-                    return "vector" if name == "splat" else "real"
-                return "truth"
+                kind = "integer" if name in DIVISIONS else "real" if form == "call" or name == "/" else "truth"
+        return IN_LANES[kind] if raw.vector and kind is not None else kind
 
     def expression(self, raw: Raw, wanted: Kind) -> Expression:
         """The node of an expression where a kind is wanted."""
@@ -165,7 +175,7 @@ class Elaborator:
 
     def fitting(self, node: Expression, kind: Kind, raw: Raw, wanted: Kind) -> Expression:
         """The node, which is of that kind, where it is wanted."""
-        if kind != wanted or raw.vector != (wanted == "vector" and not isinstance(node, Variable | Splat)):
+        if kind != wanted or raw.vector:
             self.mismatch(raw, wanted)
         return node
 
@@ -196,31 +206,29 @@ class Elaborator:
         name = f"{access.buffer.space}{access.buffer.number}"
         if declared.element.kind == "f64" and self.arithmetic == "f32":
             self.fault(f"{name} is wider than the kernel's arithmetic; convert it first", access)
-        if raw.vector != (wanted == "vector"):
-            self.mismatch(raw, wanted)
-        if not raw.vector:
-            return self.fitting(node, ELEMENT_KINDS.get(declared.element.kind, "real"), raw, wanted)
-        if declared.element.kind in ELEMENT_KINDS:
-            self.fault(f"{name} holds no reals, which vectors are made of", access)
-        if not declared.axes:
+        if raw.vector and wanted in LANES and not declared.axes:
             self.fault(f"{name} has no axis a vector could lie along", access)
+        if self.certain_kind(raw) != wanted:
+            self.mismatch(raw, wanted)
         return node
 
     def unary(self, name: str, operand: Raw, raw: Raw, wanted: Kind) -> Expression:
-        """`(-a)` of anything but truth values, `(not a)` of those."""
-        if (name == "not") != (wanted == "truth") or raw.vector != (wanted == "vector"):
+        """`(-a)` of reals, integers and lanes of reals, `(not a)` of truth values."""
+        kinds = ("truth", "mask") if name == "not" else ("real", "integer", "vector")
+        if wanted not in kinds or raw.vector != (wanted in LANES):
             self.mismatch(raw, wanted)
         return Unary("not" if name == "not" else "-", self.expression(operand, wanted), raw.vector)
 
     def binary(self, name: str, operands: Sequence[Raw], raw: Raw, wanted: Kind) -> Expression:
         """An operation of two operands between its parentheses."""
         operator = cast(BinaryOperator, name)
-        if raw.vector != (wanted == "vector"):
+        if raw.vector != (wanted in LANES):
             self.mismatch(raw, wanted)
-        if wanted == "truth" and name in COMPARISONS:
-            inner = self.kind(*operands) or "integer"
-            if inner not in ("real", "integer"):
-                self.fault(f"reals and integers are compared, not {_named(inner)}", operands[0])
+        if wanted in ("truth", "mask") and name in COMPARISONS:
+            inner = self.kind(*operands) or ("integer" if wanted == "truth" else "wholes")
+            if inner not in (("real", "integer") if wanted == "truth" else ("vector", "wholes")):
+                compared = "reals and integers" if wanted == "truth" else "vectors of reals and of integers"
+                self.fault(f"{compared} are compared, not {_named(inner)}", operands[0])
         elif wanted == "integer" and name in DIVISIONS:
             divisor = self.expression(operands[1], "integer")
             if not isinstance(divisor, Integer) or divisor.value < 1:
@@ -242,12 +250,23 @@ class Elaborator:
         if len(arguments) != arity:
             self.fault(f"`{name}` takes {arity} argument{'s' * (arity > 1)}, not {len(arguments)}", raw)
         if name == "splat":
-            if wanted != "vector" or raw.vector:
+            if wanted not in LANES or raw.vector:
                 self.mismatch(raw, wanted)
-            return Splat(self.expression(arguments[0], "real"))
+            return Splat(self.expression(arguments[0], LANES[wanted]))
+        if name == "ramp":
+            return self.ramp(arguments, raw, wanted)
         if raw.vector != (wanted == "vector") or not self.yields(name, wanted):
             self.mismatch(raw, wanted)
         return Call(cast(FunctionName, name), self.arguments(name, arguments, raw, wanted), raw.vector)
+
+    def ramp(self, arguments: Sequence[Raw], raw: Raw, wanted: Kind) -> Expression:
+        """The integers from one on, in steps of a literal."""
+        if wanted != "wholes" or raw.vector:
+            self.mismatch(raw, wanted)
+        first, step = (self.expression(each, "integer") for each in arguments)
+        if not isinstance(step, Integer):
+            self.fault("the step of a ramp is a literal", arguments[1])
+        return Call("ramp", (first, step))
 
     def yields(self, name: str, wanted: Kind) -> bool:
         """Whether a function has a form of that kind."""
@@ -259,8 +278,8 @@ class Elaborator:
         """The arguments of a function that is to yield that kind."""
         if name == "select":
             chosen = tuple(self.expression(each, wanted) for each in arguments[1:])
-            return (self.expression(arguments[0], "truth"), *chosen)
-        if name in CONVERSIONS:
+            return (self.expression(arguments[0], "mask" if wanted == "vector" else "truth"), *chosen)
+        if name in CONVERSIONS and wanted != "vector":
             if name == "f64" and self.arithmetic == "f32":
                 self.fault("reals of an f32 kernel are f32: f64(x) has no meaning here", raw)
             inner = self.kind(arguments[0])
@@ -278,5 +297,15 @@ class Elaborator:
         raise fail(code, message, Span(self.source, at.start, at.end))
 
 
+_NAMES: dict[Kind, str] = {
+    "real": "a real",
+    "integer": "an integer",
+    "truth": "a truth value",
+    "vector": "a vector",
+    "wholes": "a vector of integers",
+    "mask": "a vector of truth values",
+}
+
+
 def _named(kind: Kind) -> str:
-    return {"real": "a real", "integer": "an integer", "truth": "a truth value", "vector": "a vector"}[kind]
+    return _NAMES[kind]

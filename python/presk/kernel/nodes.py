@@ -4,8 +4,9 @@ Frozen data without behaviour. `printer` writes them as kernel text, `reader` is
 the one verifier is the Rust side's, which reads the text. docs/kernels.md has the grammar and what operations mean.
 
 What kind a value is follows from the node: variables say it in their letter (`i` loop counters and `n` integers, `s`
-reals, `b` truth values, `v` vectors), loads in their buffer's element, constants in their class. A node with
-`vector=True` is marked `<v>` in the text: sixteen bytes of the kernel's arithmetic type, computed lane by lane.
+reals, `b` truth values, `v` vectors, `m` truth values in lanes), loads in their buffer's element, constants in their
+class. A node with `vector=True` is marked `<v>` in the text: as many lanes as sixteen bytes of the kernel's arithmetic
+type have, computed lane by lane.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ from typing import Literal, TypeAlias
 
 Arithmetic: TypeAlias = Literal["f32", "f64"]
 ElementKind: TypeAlias = Literal["f64", "f32", "bf16", "i64", "bool", "int8", "int4"]
-VariableKind: TypeAlias = Literal["i", "n", "s", "b", "v"]
+VariableKind: TypeAlias = Literal["i", "n", "s", "b", "v", "m"]
 UnaryOperator: TypeAlias = Literal["-", "not"]
 BinaryOperator: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "<", "<=", "==", "!=", ">=", ">", "and", "or"]
 FunctionName: TypeAlias = Literal[
     "abs", "floor", "sqrt", "max", "min", "select", "fma", "pow",
     "exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "erf",
-    "f64", "f32", "bf16",
+    "f64", "f32", "bf16", "ramp",
 ]  # fmt: skip
 
 
@@ -100,7 +101,7 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """`i0`, `n0`, `s0`, `b0`, `v0`."""
+    """`i0`, `n0`, `s0`, `b0`, `v0`, `m0`."""
 
     kind: VariableKind
     number: int
@@ -135,7 +136,7 @@ class Binary:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """`max(a, b)`, `select(c, a, b)`, `exp(a)`, the conversions `f64(x) f32(x) bf16(x)`."""
+    """`max(a, b)`, `select(c, a, b)`, `exp(a)`, the conversions `f64(x) f32(x) bf16(x)`, the lanes of `ramp(a, 1)`."""
 
     function: FunctionName
     arguments: tuple[Expression, ...]
@@ -144,7 +145,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Splat:
-    """`splat(a)`: the vector whose lanes are all one real."""
+    """`splat(a)`: lanes that are all one real, integer or truth value."""
 
     operand: Expression
 

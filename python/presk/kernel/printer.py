@@ -146,7 +146,7 @@ class _Printer:
             case Load(access, vector):
                 return self.access(access) + _mark(vector)
             case Splat(operand):
-                return f"splat({self.expression(operand)})"
+                return f"splat({self.expression(operand, pointed)})"
             case Unary(operator, operand, vector):
                 sign = "-" if operator == "-" else "not "
                 return f"({sign}{self.expression(operand, pointed)}){_mark(vector)}"
@@ -156,10 +156,10 @@ class _Printer:
                 first, second = self.expression(left, pointed), self.expression(right, pointed)
                 return f"({first} {operator} {second}){_mark(vector)}"
             case Call(function, arguments, vector):
-                return f"{function}({self.arguments(function, arguments, pointed)}){_mark(vector)}"
+                return f"{function}({self.arguments(function, arguments, pointed, vector)}){_mark(vector)}"
 
-    def arguments(self, function: str, arguments: tuple[Expression, ...], pointed: bool) -> str:
-        if function in CONVERSIONS:
+    def arguments(self, function: str, arguments: tuple[Expression, ...], pointed: bool, vector: bool) -> str:
+        if function in CONVERSIONS and not vector:
             pointed = self.needs_points(*arguments)
         elif function not in OPEN_FUNCTIONS and function != "select":
             pointed = False
@@ -177,7 +177,7 @@ class _Printer:
                 case Constant(real):
                     if not is_plain(print_real(real, self.kernel.arithmetic, pointed=False).removeprefix("-")):
                         return False
-                case Unary("-", operand, _):
+                case Unary("-", operand, _) | Splat(operand):
                     open_ones.append(operand)
                 case Binary(operator, left, right, _) if operator in OPEN_OPERATORS:
                     open_ones += (left, right)

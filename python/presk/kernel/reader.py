@@ -42,7 +42,8 @@ from presk.text.lexer import END, Token
 from presk.text.spans import Source, Span
 
 _OPERATORS = frozenset(("+", "-", "*", "/", "//", "%", "<", "<=", "==", "!=", ">=", ">"))
-_VARIABLES = frozenset("insbv")
+_VARIABLES = frozenset("insbvm")
+_STORED_IN_LANES = frozenset(("f64", "f32", "bf16", "bool"))
 _PRODUCTS = frozenset((("binary", "*"), ("call", "fma")))
 _ELEMENTS = frozenset(("f64", "f32", "bf16", "i64", "bool", "int8", "int4"))
 
@@ -314,11 +315,11 @@ class _Reader(Cursor):
             self.elaborator.fault(f"%{raw.buffer.number} is an input and can't be stored to", raw)
         if self.accept("<v="):
             buffer = self.elaborator.buffers[raw.buffer]
-            if buffer.element.kind != self.elaborator.arithmetic or not buffer.axes:
-                name, lane = f"{raw.buffer.space}{raw.buffer.number}", self.elaborator.arithmetic
-                message = f"a vector is stored along the last axis of a buffer of {lane}, which {name} isn't"
-                self.elaborator.fault(message, raw)
-            return Store(access, self.elaborator.expression(self.expression(), "vector"), vector=True)
+            if buffer.element.kind not in _STORED_IN_LANES or not buffer.axes:
+                name, wanted = f"{raw.buffer.space}{raw.buffer.number}", "a buffer of reals or truth values"
+                self.elaborator.fault(f"a vector is stored along the last axis of {wanted}, which {name} isn't", raw)
+            lanes = "mask" if buffer.element.kind == "bool" else "vector"
+            return Store(access, self.elaborator.expression(self.expression(), lanes), vector=True)
         self.expect("=")
         kind = self.elaborator.element_kind(raw.buffer) or "real"
         return Store(access, self.elaborator.expression(self.expression(), kind))

@@ -97,6 +97,68 @@ impl Generator<'_, '_> {
         }
     }
 
+    /// The bf16 nearest each lane of f32, sign-extended to 32 bits.
+    fn bf16_lanes(&mut self, singles: Value) -> Value {
+        let bits = self.builder.ins().bitcast(clif::I32X4, types::cast(), singles);
+        let upper = self.builder.ins().ushr_imm_u(bits, 16);
+        let [one, most, quiet] = [1, 0x7fff, 0x0040_0000].map(|word| self.words(word));
+        let odd = self.builder.ins().band(upper, one);
+        let half = self.builder.ins().iadd(odd, most);
+        let rounded = self.builder.ins().iadd(bits, half);
+        let quiet = self.builder.ins().bor(bits, quiet);
+        let is_nan = self.builder.ins().fcmp(FloatCC::Unordered, singles, singles);
+        let chosen = self.builder.ins().bitselect(is_nan, quiet, rounded);
+        self.builder.ins().sshr_imm_u(chosen, 16)
+    }
+
+    /// One word in each of four lanes.
+    fn words(&mut self, word: u32) -> Value {
+        let data = self.builder.func.dfg.constants.insert(ConstantData::from(word.to_le_bytes().repeat(4)));
+        self.builder.ins().vconst(clif::I32X4, data)
+    }
+
+    /// A vector of the arithmetic type as lanes of f32; of two f64 the low ones.
+    fn single_lanes(&mut self, vector: Value) -> Value {
+        if self.is_double() { self.builder.ins().fvdemote(vector) } else { vector }
+    }
+
+    /// A vector as what its lanes' elements store: itself, or all their bytes in one value.
+    pub(crate) fn narrowed_lanes(&mut self, vector: Value, element: Element) -> Value {
+        match (element, self.is_double()) {
+            (Element::Bf16, is_double) => {
+                let singles = self.single_lanes(vector);
+                let words = self.bf16_lanes(singles);
+                let halves = self.builder.ins().snarrow(words, words);
+                self.low_bytes(halves, if is_double { clif::I32X4 } else { clif::F64X2 })
+            }
+            (Element::F32, true) => {
+                let singles = self.single_lanes(vector);
+                self.low_bytes(singles, clif::F64X2)
+            }
+            _ => vector,
+        }
+    }
+
+    fn low_bytes(&mut self, vector: Value, of: cranelift_codegen::ir::Type) -> Value {
+        let cast = self.builder.ins().bitcast(of, types::cast(), vector);
+        self.builder.ins().extractlane(cast, 0)
+    }
+
+    /// A vector's lanes rounded to a type no wider than their own, held in their own.
+    pub(crate) fn rounded_lanes(&mut self, vector: Value, float: Float) -> Value {
+        let singles = match float {
+            Float::F64 => return vector,
+            Float::F32 => self.single_lanes(vector),
+            Float::Bf16 => {
+                let singles = self.single_lanes(vector);
+                let upper = self.bf16_lanes(singles);
+                let bits = self.builder.ins().ishl_imm_u(upper, 16);
+                self.builder.ins().bitcast(clif::F32X4, types::cast(), bits)
+            }
+        };
+        if self.is_double() { self.builder.ins().fvpromote_low(singles) } else { singles }
+    }
+
     /// Two f32 that lie in the bytes of an f64, in the low lanes of a vector.
     pub(crate) fn pair_of_singles(&mut self, pair: Value) -> Value {
         let vector = self.builder.ins().scalar_to_vector(clif::F64X2, pair);

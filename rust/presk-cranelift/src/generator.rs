@@ -228,6 +228,10 @@ impl<'k> Generator<'_, 'k> {
                 let value = self.vector(value);
                 self.set('v', *number, value);
             }
+            StatementKind::SetMask(number, value) => {
+                let value = self.mask(value);
+                self.set('m', *number, value);
+            }
             StatementKind::StoreReal(access, value) => {
                 let value = self.real(value);
                 self.store_real(access, value);
@@ -242,7 +246,13 @@ impl<'k> Generator<'_, 'k> {
             }
             StatementKind::StoreVector(access, value) => {
                 let value = self.vector(value);
-                self.store(access, value);
+                let narrowed = self.narrowed_lanes(value, self.kernel.buffer(access.buffer).element);
+                self.store(access, narrowed);
+            }
+            StatementKind::StoreMask(access, value) => {
+                let value = self.mask(value);
+                let bytes = self.mask_bytes(value);
+                self.store(access, bytes);
             }
             StatementKind::For(each) => self.for_loop(each),
             StatementKind::If(condition, body) => self.guarded(condition, body),
@@ -273,6 +283,7 @@ impl<'k> Generator<'_, 'k> {
         let of = match letter {
             's' => types::real(self.kernel.arithmetic),
             'v' => types::vector(self.kernel.arithmetic),
+            'm' => types::mask(self.kernel.arithmetic),
             'b' => clif::I8,
             _ => clif::I64,
         };

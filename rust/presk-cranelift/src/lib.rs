@@ -23,6 +23,7 @@ mod listing;
 mod loads;
 mod loops;
 mod maps;
+mod masks;
 mod prepare;
 mod scalars;
 mod target;

@@ -16,7 +16,7 @@ impl<'k> Generator<'_, 'k> {
         self.memory[&self.resolved(access.buffer)]
     }
 
-    fn flags(&self, access: &Access, linear: &Linear) -> MemFlagsData {
+    pub(crate) fn flags(&self, access: &Access, linear: &Linear) -> MemFlagsData {
         let region = self.memory(access).region;
         if self.guards == 0 && self.is_movable(access, linear) { types::pure(region) } else { types::access(region) }
     }
@@ -63,7 +63,7 @@ impl<'k> Generator<'_, 'k> {
         }
     }
 
-    fn load_element(&mut self, access: &'k Access, of: cranelift_codegen::ir::Type) -> Value {
+    pub(crate) fn load_element(&mut self, access: &'k Access, of: cranelift_codegen::ir::Type) -> Value {
         let buffer = self.kernel.buffer(access.buffer);
         let linear = Linear::element(access, buffer).times(types::step(buffer.element));
         let flags = self.flags(access, &linear);

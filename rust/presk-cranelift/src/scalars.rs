@@ -238,7 +238,7 @@ fn narrow(value: f64) -> f32 {
     value as f32
 }
 
-fn float_condition(comparison: Comparison) -> FloatCC {
+pub(crate) fn float_condition(comparison: Comparison) -> FloatCC {
     match comparison {
         Comparison::Lt => FloatCC::LessThan,
         Comparison::Le => FloatCC::LessThanOrEqual,
@@ -249,7 +249,7 @@ fn float_condition(comparison: Comparison) -> FloatCC {
     }
 }
 
-fn int_condition(comparison: Comparison) -> IntCC {
+pub(crate) fn int_condition(comparison: Comparison) -> IntCC {
     match comparison {
         Comparison::Lt => IntCC::SignedLessThan,
         Comparison::Le => IntCC::SignedLessThanOrEqual,

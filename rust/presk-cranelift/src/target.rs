@@ -91,7 +91,13 @@ impl Target {
 
     pub(crate) fn facts(&self) -> Facts {
         let is_x86 = is_x86(self.isa());
-        Facts { is_x86, vector_registers: if is_x86 { 16 } else { 32 }, has_fma: !is_x86 || self.isa.has_native_fma() }
+        let has_avx = self.isa.isa_flags().iter().any(|flag| flag.name == "has_avx" && flag.as_bool() == Some(true));
+        Facts {
+            is_x86,
+            vector_registers: if is_x86 { 16 } else { 32 },
+            has_fma: !is_x86 || self.isa.has_native_fma(),
+            aligns_operands: is_x86 && !has_avx,
+        }
     }
 }
 
@@ -102,6 +108,8 @@ pub(crate) struct Facts {
     /// Registers for floats and vectors.
     pub vector_registers: usize,
     pub has_fma: bool,
+    /// Whether an instruction's vector operand in memory must be aligned, which no buffer is.
+    pub aligns_operands: bool,
 }
 
 fn is_x86(isa: &dyn TargetIsa) -> bool {

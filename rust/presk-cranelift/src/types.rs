@@ -19,6 +19,14 @@ pub(crate) fn vector(arithmetic: Arithmetic) -> Type {
     }
 }
 
+/// Truth values as vectors have them: all bits of a lane, or none.
+pub(crate) fn mask(arithmetic: Arithmetic) -> Type {
+    match arithmetic {
+        Arithmetic::F32 => types::I32X4,
+        Arithmetic::F64 => types::I64X2,
+    }
+}
+
 /// Integers as wide as a real, for choosing between reals without a branch.
 pub(crate) fn bits(arithmetic: Arithmetic) -> Type {
     match arithmetic {

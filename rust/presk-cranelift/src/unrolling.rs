@@ -5,7 +5,7 @@
 
 use std::collections::BTreeSet;
 
-use presk_kernel::ir::{Buffer, Loop, Real, RealBinary, Statement, StatementKind, Vector};
+use presk_kernel::ir::{Buffer, Loop, Mask, Real, RealBinary, Statement, StatementKind, Vector};
 use presk_kernel::walk::{self, Value as Node};
 
 use crate::addresses::Linear;
@@ -49,6 +49,7 @@ pub(crate) fn carried(body: &[Statement]) -> Vec<(char, u32)> {
                 let name = match value {
                     Node::Real(Real::Variable(number)) => ('s', *number),
                     Node::Vector(Vector::Variable(number)) => ('v', *number),
+                    Node::Mask(Mask::Variable(number)) => ('m', *number),
                     _ => return,
                 };
                 if !set.contains(&name) && !early.contains(&name) {
@@ -59,6 +60,7 @@ pub(crate) fn carried(body: &[Statement]) -> Vec<(char, u32)> {
         match &statement.kind {
             StatementKind::SetReal(number, _) => drop(set.insert(('s', *number))),
             StatementKind::SetVector(number, _) => drop(set.insert(('v', *number))),
+            StatementKind::SetMask(number, _) => drop(set.insert(('m', *number))),
             _ => {}
         }
     }
@@ -93,7 +95,10 @@ impl<'k> Generator<'_, 'k> {
                 value.visit(&mut |value| {
                     nodes += 1;
                     has_calls |= self.is_call(value);
-                    let (Node::Real(_) | Node::Vector(_), Some(access)) = (value, value.load()) else { return };
+                    let Some(access) = value.load().filter(|_| matches!(value, Node::Real(_)) || value.is_lanes())
+                    else {
+                        return;
+                    };
                     let buffer = self.resolved(access.buffer);
                     if self.held.iter().any(|held| held.buffer == buffer) {
                         kept.insert(buffer);
@@ -105,7 +110,7 @@ impl<'k> Generator<'_, 'k> {
                         return;
                     }
                     let place = (buffer, linear.constant, linear.counters);
-                    let set = if matches!(value, Node::Vector(_)) { &mut vectors } else { &mut reals };
+                    let set = if value.is_lanes() { &mut vectors } else { &mut reals };
                     set.insert(place);
                 });
             });

@@ -36,6 +36,16 @@ impl<'k> Generator<'_, 'k> {
                 let (a, b, c) = (self.vector(a), self.vector(b), self.vector(c));
                 self.builder.ins().fma(a, b, c)
             }
+            Vector::Select(mask, a, b) => {
+                let mask = self.mask(mask);
+                let (a, b) = (self.vector(a), self.vector(b));
+                let mask = self.builder.ins().bitcast(types::vector(self.kernel.arithmetic), types::cast(), mask);
+                self.builder.ins().bitselect(mask, a, b)
+            }
+            Vector::Round(float, operand) => {
+                let operand = self.vector(operand);
+                self.rounded_lanes(operand, *float)
+            }
         }
     }
 

@@ -290,3 +290,23 @@ fn divisions_by_constants_do_not_divide() {
         assert!(text.contains("umulhi") && !text.contains("div"), "{text}");
     }
 }
+
+#[test]
+fn choices_in_lanes_have_no_branch_and_no_operand_that_must_be_aligned() {
+    let text = "kernel relu (%0 : f32[64], %1 : f32[64]) -> %2 : f32[64] {
+  for i0 in 0..64 {
+    %2[i0] = select((%0[i0] >= %1[i0]), %0[i0], 1)
+  }
+}
+";
+    for name in ["baseline", "sse2", "sse4.2", "avx2"] {
+        let listing = instructions(text, name);
+        let compared: Vec<&String> = listing.iter().filter(|each| each.contains("cmpp")).collect();
+        assert!(!compared.is_empty(), "{name}: {listing:?}");
+        let from_memory = compared.iter().any(|each| each.contains('['));
+        assert!(!from_memory || name == "avx2", "{name}: {compared:?}");
+    }
+    let generated = generated(text, "aarch64");
+    assert_eq!(generated.matches("brif").count(), 1, "the loop's own: {generated}");
+    assert!(generated.contains("bitselect"), "{generated}");
+}

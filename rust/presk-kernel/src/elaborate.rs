@@ -10,6 +10,7 @@ use crate::literal;
 use crate::raw::{Raw, RawAccess, RawKind, VariableKind};
 use crate::verify::{load_fault, vector_store_fault};
 
+mod lanes;
 mod values;
 
 /// Types expressions against the buffers and the arithmetic type of a kernel's head.
@@ -23,7 +24,10 @@ enum Kind {
     Real,
     Int,
     Bool,
+    /// Lanes of each of these.
     Vector,
+    Wholes,
+    Mask,
 }
 
 impl Kind {
@@ -33,7 +37,23 @@ impl Kind {
             Self::Int => "an integer",
             Self::Bool => "a truth value",
             Self::Vector => "a vector",
+            Self::Wholes => "a vector of integers",
+            Self::Mask => "a vector of truth values",
         }
+    }
+
+    /// The kind whose lanes are of this one.
+    fn in_lanes(self) -> Self {
+        match self {
+            Self::Real => Self::Vector,
+            Self::Int => Self::Wholes,
+            Self::Bool => Self::Mask,
+            lanes => lanes,
+        }
+    }
+
+    fn is_lanes(self) -> bool {
+        self.in_lanes() == self
     }
 }
 
@@ -53,6 +73,7 @@ impl<'k> Typer<'k> {
             VariableKind::Real => StatementKind::SetReal(number, self.real(value)?),
             VariableKind::Bool => StatementKind::SetBool(number, self.bool(value)?),
             VariableKind::Vector => StatementKind::SetVector(number, self.vector(value)?),
+            VariableKind::Mask => StatementKind::SetMask(number, self.mask(value)?),
         })
     }
 
@@ -72,7 +93,10 @@ impl<'k> Typer<'k> {
         if let Some(kind) = vector_store_fault(self.kernel, &access) {
             return Err(kind.at(access.place));
         }
-        Ok(StatementKind::StoreVector(access, self.vector(value)?))
+        Ok(match self.kernel.buffer(access.buffer).element {
+            Element::Bool => StatementKind::StoreMask(access, self.mask(value)?),
+            _ => StatementKind::StoreVector(access, self.vector(value)?),
+        })
     }
 
     /// An element that is stored to.
@@ -137,30 +161,35 @@ impl<'k> Typer<'k> {
         match &raw.kind {
             RawKind::Number { text, .. } => (!literal::is_plain(text)).then_some(Kind::Real),
             RawKind::Infinity { .. } | RawKind::Nan => Some(Kind::Real),
-            RawKind::Truth(_) | RawKind::Not(_) => Some(Kind::Bool),
+            RawKind::Truth(_) => Some(Kind::Bool),
+            RawKind::Not { vector, .. } => Some(if *vector { Kind::Mask } else { Kind::Bool }),
             RawKind::Variable(kind, _) => Some(match kind {
                 VariableKind::Counter | VariableKind::Int => Kind::Int,
                 VariableKind::Real => Kind::Real,
                 VariableKind::Bool => Kind::Bool,
                 VariableKind::Vector => Kind::Vector,
+                VariableKind::Mask => Kind::Mask,
             }),
-            RawKind::Splat(_) => Some(Kind::Vector),
-            RawKind::Load { vector: true, .. }
-            | RawKind::Negate { vector: true, .. }
-            | RawKind::Binary { vector: true, .. }
-            | RawKind::Call { vector: true, .. } => Some(Kind::Vector),
-            RawKind::Load { access, .. } => self.find(access.buffer).map(|buffer| element_kind(buffer.element)),
+            RawKind::Splat(operand) => self.kind(operand).map(Kind::in_lanes),
+            RawKind::Ramp(_) => Some(Kind::Wholes),
+            RawKind::Load { access, vector } => {
+                let kind = self.find(access.buffer).map(|buffer| element_kind(buffer.element));
+                if *vector { kind.map(Kind::in_lanes) } else { kind }
+            }
             RawKind::Negate { operand, .. } => self.kind(operand),
-            RawKind::Binary { operator, operands, .. } => match *operator {
-                "+" | "-" | "*" => self.first_kind(operands.iter()),
-                "/" => Some(Kind::Real),
-                "//" | "%" => Some(Kind::Int),
-                _ => Some(Kind::Bool),
-            },
-            RawKind::Call { function, arguments, .. } => match *function {
+            RawKind::Binary { operator, operands, vector } => {
+                let scalar = match *operator {
+                    "+" | "-" | "*" => return self.first_kind(operands.iter()),
+                    "/" => Kind::Real,
+                    "//" | "%" => Kind::Int,
+                    _ => Kind::Bool,
+                };
+                Some(if *vector { scalar.in_lanes() } else { scalar })
+            }
+            RawKind::Call { function, arguments, vector } => match *function {
                 "max" | "min" | "abs" => self.first_kind(arguments.iter()),
                 "select" => self.first_kind(arguments.iter().skip(1)),
-                _ => Some(Kind::Real),
+                _ => Some(if *vector { Kind::Vector } else { Kind::Real }),
             },
         }
     }
@@ -179,9 +208,9 @@ impl<'k> Typer<'k> {
 
     fn load(self, access: &RawAccess, wanted: Kind, raw: &Raw) -> Typed<Access> {
         let typed = self.access(access)?;
-        match load_fault(self.kernel, &typed, wanted == Kind::Vector) {
+        match load_fault(self.kernel, &typed, wanted.is_lanes()) {
             Some(kind) => Err(kind.at(typed.place)),
-            None if wanted != Kind::Vector && self.kind(raw) != Some(wanted) => self.mismatch(wanted, raw),
+            None if self.kind(raw) != Some(wanted) => self.mismatch(wanted, raw),
             None => Ok(typed),
         }
     }

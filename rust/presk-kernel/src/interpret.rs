@@ -16,6 +16,7 @@ use machine::{Machine, Shadow};
 
 mod bytes;
 mod code;
+mod lanes;
 mod machine;
 mod real;
 mod values;

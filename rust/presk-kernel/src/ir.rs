@@ -1,6 +1,6 @@
 //! The kernel IR: one loop nest over row-major buffers, specialised to sizes and types.
 //!
-//! Typed by construction: reals, integers, truth values and vectors are expressions of different Rust types, so no
+//! Typed by construction: reals, integers, truth values and lanes of each are expressions of different Rust types, so no
 //! value of these types holds a type error. What they can't express (bounds, definite assignment, aliasing, limits)
 //! is [`crate::verify`]'s. The text form and the meaning of every node are in docs/kernels.md.
 //!
@@ -9,11 +9,12 @@
 
 use std::fmt;
 
+mod lanes;
 mod runs;
-
-pub use runs::{Applied, Apply};
 mod tile;
 
+pub use lanes::{Mask, Vector, Wholes};
+pub use runs::{Applied, Apply};
 pub use tile::{Run, Tile};
 
 /// Where in the kernel text something stood, both from 1; zero where a pass made it.
@@ -207,6 +208,8 @@ pub enum StatementKind {
     SetBool(u32, Bool),
     /// `vN = e`
     SetVector(u32, Vector),
+    /// `mN = e`
+    SetMask(u32, Mask),
     /// `%n[…] = e` into a float buffer: one rounding to its type (bf16 through f32).
     StoreReal(Access, Real),
     /// `%n[…] = e` into an i64 or i64<V buffer.
@@ -215,6 +218,8 @@ pub enum StatementKind {
     StoreBool(Access, Bool),
     /// `%n[…] <v= e`: the lanes into consecutive elements of the last axis.
     StoreVector(Access, Vector),
+    /// `%n[…] <v= e` into a bool buffer.
+    StoreMask(Access, Mask),
     /// `for iN in 0..extent { … }`
     For(Loop),
     /// `if c { … }`
@@ -458,23 +463,6 @@ pub enum Bool {
     And(Box<Bool>, Box<Bool>),
     /// `(a or b)`
     Or(Box<Bool>, Box<Bool>),
-}
-
-/// Sixteen bytes of the arithmetic type: four f32 or two f64, each lane computed as the scalar operation.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Vector {
-    /// `vN`
-    Variable(u32),
-    /// `splat(a)`
-    Splat(Box<Real>),
-    /// `%n[…]<v>`: consecutive elements of the last axis, each widened as a scalar load widens it.
-    Load(Access),
-    /// `op(a)<v>`
-    Unary(RealUnary, Box<Vector>),
-    /// `(a op b)<v>`; never [`RealBinary::Pow`].
-    Binary(RealBinary, Box<Vector>, Box<Vector>),
-    /// `fma(a, b, c)<v>`
-    Fma(Box<[Vector; 3]>),
 }
 
 impl Element {

@@ -4,22 +4,29 @@
 //! bit changes; the result prints, verifies and runs as any kernel. A loop over `iN` is rewritten where
 //! - its extent is a multiple of the lanes, and it isn't the loop a split divides;
 //! - `iN` occurs only in the last index of an access, as itself plus terms without it;
-//! - every store moves with `iN`, into a buffer of the arithmetic type, and all accesses of a stored buffer (or of the
+//! - every store moves with `iN`, into a buffer of reals or truth values, and all accesses of a stored buffer (or of the
 //!   input whose buffer it shares) have the same last index, fixed while the loop runs, so that lanes never meet;
 //! - every variable is assigned before it is read in each round, and none that differs between rounds is read later;
-//! - what differs between rounds is made of + − × ÷, sign, abs, floor, sqrt, max, min and fma.
+//! - what differs between rounds is made of + − × ÷, sign, abs, floor, sqrt, max, min, fma, rounding, select,
+//!   comparisons of reals, and of integers that are loads or linear in `iN`, and, or, not.
 //!
 //! Whatever doesn't differ between rounds stays scalar and is broadcast where it is met.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use crate::ir::{Access, Int, IntBinary, Kernel, Loop, Real, RealBinary, Statement, StatementKind, Vector};
+use crate::ir::{
+    Access, Bool, Float, Int, IntBinary, Kernel, Loop, Mask, Real, RealBinary, Statement, StatementKind, Vector, Wholes,
+};
 use crate::limits;
 use crate::walk::{self, Value};
 use live::{Step, is_live_after};
+use qualify::Varying;
 
 mod live;
 mod qualify;
+
+/// A variable by its letter and number.
+pub type Name = (char, u32);
 
 /// The kernel with its lane-wise loops rewritten; unchanged where it has vectors already. `split` is the depth in the
 /// perfect nest of the loop a launch divides.
@@ -28,7 +35,8 @@ pub fn rewrite(kernel: &Kernel, split: Option<usize>) -> Kernel {
     let (mut statements, mut has_vectors) = (0, false);
     walk::statements(&kernel.body, &mut |statement| {
         statements += 1;
-        has_vectors |= matches!(statement.kind, StatementKind::SetVector(..) | StatementKind::StoreVector(..));
+        has_vectors |= matches!(statement.kind, StatementKind::SetVector(..) | StatementKind::SetMask(..));
+        has_vectors |= matches!(statement.kind.stored(), Some((_, true)));
     });
     if has_vectors || statements > limits::LANE_STATEMENTS {
         return kernel.clone();
@@ -41,7 +49,7 @@ pub fn rewrite(kernel: &Kernel, split: Option<usize>) -> Kernel {
 struct Rewriter<'k> {
     kernel: &'k Kernel,
     split: Option<usize>,
-    /// Number of the next vector variable.
+    /// Number of the next vector or mask variable.
     vectors: u32,
 }
 
@@ -85,16 +93,15 @@ impl<'k> Rewriter<'k> {
             return None;
         }
         let varying = qualify::varying(self.kernel, each)?;
-        if varying.reals.iter().any(|&number| is_live_after(path, number)) {
+        if varying.iter().any(|&name| is_live_after(path, name)) {
             return None;
         }
-        let vectors: BTreeMap<u32, u32> = varying.reals.iter().copied().zip(self.vectors..).collect();
-        let last = self.vectors + u32::try_from(vectors.len()).ok()?;
+        let variables: BTreeMap<Name, u32> = varying.iter().copied().zip(self.vectors..).collect();
+        let last = self.vectors + u32::try_from(variables.len()).ok()?;
         if last > limits::VARIABLE {
             return None;
         }
-        let rewrite =
-            Lanes { counter: each.variable, lanes: i64::try_from(lanes).ok()?, vectors, varying: &varying.reals };
+        let rewrite = Lanes { counter: each.variable, lanes: i64::try_from(lanes).ok()?, variables, varying: &varying };
         let body = rewrite.block(&each.body)?;
         self.vectors = last;
         Some(Loop { variable: each.variable, extent: each.extent / lanes, body })
@@ -112,21 +119,28 @@ fn mentions(value: Value, counter: u32) -> bool {
 struct Lanes<'v> {
     counter: u32,
     lanes: i64,
-    /// The vector variable of each varying real one.
-    vectors: BTreeMap<u32, u32>,
-    varying: &'v BTreeSet<u32>,
+    /// The number of the vector or mask variable of each varying real or truth one.
+    variables: BTreeMap<Name, u32>,
+    varying: &'v Varying,
 }
 
 impl Lanes<'_> {
     fn block(&self, body: &[Statement]) -> Option<Vec<Statement>> {
         let rewritten = body.iter().map(|statement| {
             let kind = match &statement.kind {
-                StatementKind::SetReal(number, value) => match self.vectors.get(number) {
+                StatementKind::SetReal(number, value) => match self.variables.get(&('s', *number)) {
                     Some(&vector) => StatementKind::SetVector(vector, self.vector(value)?),
+                    None => statement.kind.clone(),
+                },
+                StatementKind::SetBool(number, value) => match self.variables.get(&('b', *number)) {
+                    Some(&mask) => StatementKind::SetMask(mask, self.mask(value)?),
                     None => statement.kind.clone(),
                 },
                 StatementKind::StoreReal(access, value) => {
                     StatementKind::StoreVector(self.access(access), self.vector(value)?)
+                }
+                StatementKind::StoreBool(access, value) => {
+                    StatementKind::StoreMask(self.access(access), self.mask(value)?)
                 }
                 StatementKind::For(each) => StatementKind::For(Loop { body: self.block(&each.body)?, ..each.clone() }),
                 StatementKind::If(condition, inner) => StatementKind::If(condition.clone(), self.block(inner)?),
@@ -137,23 +151,66 @@ impl Lanes<'_> {
         rewritten.collect()
     }
 
+    fn differs(&self, value: Value) -> bool {
+        qualify::differs(value, self.counter, self.varying)
+    }
+
     fn vector(&self, value: &Real) -> Option<Vector> {
-        if !qualify::differs(Value::Real(value), self.counter, self.varying) {
+        if !self.differs(Value::Real(value)) {
             return Some(Vector::Splat(Box::new(value.clone())));
         }
+        let of = |value: &Real| self.vector(value).map(Box::new);
         match value {
-            Real::Variable(number) => Some(Vector::Variable(*self.vectors.get(number)?)),
+            Real::Variable(number) => Some(Vector::Variable(*self.variables.get(&('s', *number))?)),
             Real::Load(access) => Some(Vector::Load(self.access(access))),
-            Real::Unary(operator, operand) => Some(Vector::Unary(*operator, Box::new(self.vector(operand)?))),
+            Real::Unary(operator, operand) => Some(Vector::Unary(*operator, of(operand)?)),
             Real::Binary(operator, left, right) if *operator != RealBinary::Pow => {
-                Some(Vector::Binary(*operator, Box::new(self.vector(left)?), Box::new(self.vector(right)?)))
+                Some(Vector::Binary(*operator, of(left)?, of(right)?))
             }
             Real::Fma(operands) => {
                 let [a, b, c] = &**operands;
                 Some(Vector::Fma(Box::new([self.vector(a)?, self.vector(b)?, self.vector(c)?])))
             }
+            Real::Select(condition, a, b) => Some(Vector::Select(Box::new(self.mask(condition)?), of(a)?, of(b)?)),
+            // Where f64 has a meaning, reals are f64.
+            Real::Round(Float::F64, operand) => self.vector(operand),
+            Real::Round(float, operand) => Some(Vector::Round(*float, of(operand)?)),
             _ => None,
         }
+    }
+
+    fn mask(&self, value: &Bool) -> Option<Mask> {
+        if !self.differs(Value::Bool(value)) {
+            return Some(Mask::Splat(Box::new(value.clone())));
+        }
+        let of = |value: &Bool| self.mask(value).map(Box::new);
+        Some(match value {
+            Bool::Variable(number) => Mask::Variable(*self.variables.get(&('b', *number))?),
+            Bool::Load(access) => Mask::Load(self.access(access)),
+            Bool::CompareReal(comparison, left, right) => {
+                Mask::CompareReal(*comparison, Box::new(self.vector(left)?), Box::new(self.vector(right)?))
+            }
+            Bool::CompareInt(comparison, left, right) => {
+                Mask::CompareInt(*comparison, Box::new(self.wholes(left)?), Box::new(self.wholes(right)?))
+            }
+            Bool::Not(operand) => Mask::Not(of(operand)?),
+            Bool::And(left, right) => Mask::And(of(left)?, of(right)?),
+            Bool::Or(left, right) => Mask::Or(of(left)?, of(right)?),
+            Bool::Constant(_) => return None,
+        })
+    }
+
+    fn wholes(&self, value: &Int) -> Option<Wholes> {
+        if !self.differs(Value::Int(value)) {
+            return Some(Wholes::Splat(Box::new(value.clone())));
+        }
+        if let Int::Load(access) = value {
+            return Some(Wholes::Load(self.access(access)));
+        }
+        if qualify::differs_otherwise(value, self.varying) {
+            return None;
+        }
+        Some(Wholes::Ramp(Box::new(self.scaled(value)), qualify::coefficient(value, self.counter)?))
     }
 
     /// The access with the counter counting vectors: `i2` becomes `(i2 * 4)`.

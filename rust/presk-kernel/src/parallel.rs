@@ -110,6 +110,7 @@ impl Carried {
                 StatementKind::SetInt(number, _) => self.sets('n', *number),
                 StatementKind::SetBool(number, _) => self.sets('b', *number),
                 StatementKind::SetVector(number, _) => self.sets('v', *number),
+                StatementKind::SetMask(number, _) => self.sets('m', *number),
                 StatementKind::For(each) if each.extent > 0 => self.block(&each.body),
                 StatementKind::For(each) => self.conditional(&each.body),
                 StatementKind::If(_, body) => self.conditional(body),
@@ -138,13 +139,14 @@ impl Carried {
     }
 
     fn read(&mut self, value: walk::Value) {
-        use crate::ir::{Bool, Int, Real, Vector};
+        use crate::ir::{Bool, Int, Mask, Real, Vector};
         use walk::Value;
         let variable = match value {
             Value::Real(Real::Variable(number)) => ('s', *number),
             Value::Int(Int::Variable(number)) => ('n', *number),
             Value::Bool(Bool::Variable(number)) => ('b', *number),
             Value::Vector(Vector::Variable(number)) => ('v', *number),
+            Value::Mask(Mask::Variable(number)) => ('m', *number),
             _ => {
                 if let Some(Access { buffer: Buffer::Scratch(number), .. }) = value.load() {
                     self.found |= !self.set.contains(&('t', *number));

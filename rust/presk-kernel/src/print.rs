@@ -3,10 +3,12 @@
 use std::fmt::Write;
 
 use crate::ir::{
-    Access, Arithmetic, Axis, Bool, BufferType, Condition, Division, Element, Int, IntBinary, Kernel, Real, RealBinary,
-    RealUnary, ScaleAxes, Statement, StatementKind, Tile, Vector,
+    Access, Apply, Arithmetic, Axis, Bool, BufferType, Condition, Division, Element, Int, IntBinary, Kernel, Real,
+    RealBinary, RealUnary, ScaleAxes, Statement, StatementKind, Tile,
 };
 use crate::literal;
+
+mod lanes;
 
 /// The text of a kernel, ending in a newline.
 #[must_use]
@@ -120,7 +122,11 @@ impl Printer<'_> {
             }
             StatementKind::SetVector(number, value) => {
                 self.put(format_args!("v{number} = "));
-                self.vector(value);
+                self.vector(value, false);
+            }
+            StatementKind::SetMask(number, value) => {
+                self.put(format_args!("m{number} = "));
+                self.mask(value);
             }
             StatementKind::StoreReal(access, value) => {
                 self.store(access, " = ");
@@ -136,7 +142,11 @@ impl Printer<'_> {
             }
             StatementKind::StoreVector(access, value) => {
                 self.store(access, " <v= ");
-                self.vector(value);
+                self.vector(value, false);
+            }
+            StatementKind::StoreMask(access, value) => {
+                self.store(access, " <v= ");
+                self.mask(value);
             }
             StatementKind::For(each) => {
                 self.put(format_args!("for i{} in 0..{} {{\n", each.variable, each.extent));
@@ -151,18 +161,20 @@ impl Printer<'_> {
                 self.text.push_str(" {\n");
                 self.close(body, depth);
             }
-            StatementKind::Apply(apply) => {
-                self.put(format_args!("apply {}(", apply.name()));
-                for (position, source) in apply.sources().enumerate() {
-                    self.text.push_str(if position == 0 { "" } else { ", " });
-                    self.access(source);
-                }
-                self.text.push_str(") to ");
-                self.access(&apply.target);
-                self.put(format_args!(" over {}", apply.count));
-            }
+            StatementKind::Apply(apply) => self.apply(apply),
             StatementKind::Tile(tile) => self.tile(tile, depth),
         }
+    }
+
+    fn apply(&mut self, apply: &Apply) {
+        self.put(format_args!("apply {}(", apply.name()));
+        for (position, source) in apply.sources().enumerate() {
+            self.text.push_str(if position == 0 { "" } else { ", " });
+            self.access(source);
+        }
+        self.text.push_str(") to ");
+        self.access(&apply.target);
+        self.put(format_args!(" over {}", apply.count));
     }
 
     fn close(&mut self, body: &[Statement], depth: usize) {
@@ -240,25 +252,6 @@ impl Printer<'_> {
             }
             Real::FromInt(float, operand) => self.call(float.name(), |each| each.int(operand)),
         }
-    }
-
-    fn vector(&mut self, value: &Vector) {
-        match value {
-            Vector::Variable(number) => return self.put(format_args!("v{number}")),
-            Vector::Splat(operand) => return self.call("splat", |each| each.real(operand, false)),
-            Vector::Load(access) => self.access(access),
-            Vector::Unary(RealUnary::Neg, operand) => {
-                self.text.push_str("(-");
-                self.vector(operand);
-                self.text.push(')');
-            }
-            Vector::Unary(operator, operand) => self.call(unary_name(*operator), |each| each.vector(operand)),
-            Vector::Binary(operator, left, right) => {
-                self.binary(*operator, |each| each.vector(left), |each| each.vector(right));
-            }
-            Vector::Fma(operands) => self.call("fma", |each| each.listed(&operands[..], Self::vector)),
-        }
-        self.text.push_str("<v>");
     }
 
     fn call(&mut self, name: &str, arguments: impl FnOnce(&mut Self)) {

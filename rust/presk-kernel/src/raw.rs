@@ -19,10 +19,11 @@ pub enum RawKind<'t> {
     Variable(VariableKind, u32),
     Load { access: RawAccess<'t>, vector: bool },
     Negate { operand: Box<Raw<'t>>, vector: bool },
-    Not(Box<Raw<'t>>),
+    Not { operand: Box<Raw<'t>>, vector: bool },
     Binary { operator: &'static str, operands: Box<[Raw<'t>; 2]>, vector: bool },
     Call { function: &'t str, arguments: Vec<Raw<'t>>, vector: bool },
     Splat(Box<Raw<'t>>),
+    Ramp(Box<[Raw<'t>; 2]>),
 }
 
 #[derive(Debug)]
@@ -40,6 +41,7 @@ pub enum VariableKind {
     Real,
     Bool,
     Vector,
+    Mask,
 }
 
 impl VariableKind {
@@ -51,6 +53,7 @@ impl VariableKind {
             b's' => Self::Real,
             b'b' => Self::Bool,
             b'v' => Self::Vector,
+            b'm' => Self::Mask,
             _ => return None,
         };
         let digits = &word[1..];

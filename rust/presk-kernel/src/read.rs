@@ -479,12 +479,9 @@ impl<'t> Reader<'t> {
             return Err(ErrorKind::Syntax(format!("{shown} is neither a variable nor a function's name")).at(place));
         }
         self.advance()?;
-        let mut arguments = self.listed(")")?;
-        if word == "splat" {
-            return match (arguments.pop(), arguments.is_empty()) {
-                (Some(operand), true) => Ok(RawKind::Splat(Box::new(operand))),
-                _ => Err(ErrorKind::Type("splat takes one real".into()).at(place)),
-            };
+        let arguments = self.listed(")")?;
+        if let "splat" | "ramp" = word {
+            return broadcast(word, arguments, place);
         }
         Ok(RawKind::Call { function: word, arguments, vector: self.accept("<v>")? })
     }
@@ -513,7 +510,7 @@ impl<'t> Reader<'t> {
             self.advance()?;
             let operand = self.expression()?;
             self.expect(")")?;
-            return Ok(RawKind::Not(Box::new(operand)));
+            return Ok(RawKind::Not { operand: Box::new(operand), vector: self.accept("<v>")? });
         }
         let left = self.expression()?;
         self.binary(left)
@@ -538,6 +535,16 @@ impl<'t> Reader<'t> {
         let right = self.expression()?;
         self.expect(")")?;
         Ok(RawKind::Binary { operator, operands: Box::new([left, right]), vector: self.accept("<v>")? })
+    }
+}
+
+/// Lanes made of one value.
+fn broadcast<'t>(word: &str, mut arguments: Vec<Raw<'t>>, place: Place) -> Read<RawKind<'t>> {
+    let takes = if word == "splat" { "splat takes one value" } else { "ramp takes an integer and a literal one" };
+    match (word, arguments.pop(), arguments.pop(), arguments.is_empty()) {
+        ("splat", Some(operand), None, true) => Ok(RawKind::Splat(Box::new(operand))),
+        ("ramp", Some(step), Some(first), true) => Ok(RawKind::Ramp(Box::new([first, step]))),
+        _ => Err(ErrorKind::Type(takes.into()).at(place)),
     }
 }
 

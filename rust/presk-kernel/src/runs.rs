@@ -11,7 +11,7 @@ use crate::ir::{
     Access, Applied, Apply, Buffer, Int, IntBinary, Kernel, Loop, Place, Real, RealBinary, Statement, StatementKind,
 };
 use crate::limits;
-use crate::verify::{check_access, vector_store_fault};
+use crate::verify::{check_access, is_arithmetic};
 use crate::walk;
 
 /// The kernel with every statement over a run written out as loops. [`crate::expand`] writes out all that there are.
@@ -104,7 +104,9 @@ fn check_apply(kernel: &Kernel, apply: &Apply) -> Result<(), Error> {
 
 /// What forbids a run of elements here: another type than the arithmetic one, or no axis.
 pub fn run_fault(kernel: &Kernel, access: &Access) -> Option<ErrorKind> {
-    vector_store_fault(kernel, access)?;
+    if is_arithmetic(kernel, access) {
+        return None;
+    }
     let (name, real) = (kernel.buffer_name(access.buffer), kernel.arithmetic.name());
     Some(ErrorKind::Type(format!("a run lies along the last axis of a buffer of {real}, which {name} isn't")))
 }

@@ -12,7 +12,6 @@ use crate::affine::Affine;
 use crate::error::{Error, ErrorKind};
 use crate::ir::{Access, Buffer, Kernel, Place, Statement};
 use crate::limits;
-use crate::walk::Value;
 
 /// Checks every output that shares an input's buffer.
 pub fn check(kernel: &Kernel) -> Result<(), Error> {
@@ -101,7 +100,7 @@ impl Check<'_> {
             value.visit(&mut |value| {
                 let Some(access) = value.load().filter(|access| access.buffer == self.input) else { return };
                 self.loads += 1;
-                let is_vector = matches!(value, Value::Vector(_));
+                let is_vector = value.is_lanes();
                 let lanes = if is_vector { self.kernel.arithmetic.lanes() } else { 1 };
                 let load = Load { place: access.place, lanes, loops: self.loops.clone() };
                 match self.index(access, is_vector) {

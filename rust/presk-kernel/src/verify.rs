@@ -12,8 +12,8 @@ use std::collections::{HashMap, HashSet};
 use crate::error::{Error, ErrorKind};
 use crate::expand::expand;
 use crate::ir::{
-    Access, Arithmetic, Bool, Buffer, BufferType, Condition, Element, Float, Int, Kernel, Place, Real, RealBinary,
-    Statement, StatementKind, Vector,
+    Access, Arithmetic, Bool, Buffer, BufferType, Condition, Element, Float, Int, Kernel, Mask, Place, Real,
+    RealBinary, Statement, StatementKind, Vector,
 };
 use crate::limits;
 use crate::runs;
@@ -25,7 +25,7 @@ mod head;
 mod interval;
 mod tile;
 
-pub use head::{buffer_fault, check_access, load_fault, vector_store_fault};
+pub use head::{buffer_fault, check_access, is_arithmetic, load_fault, vector_store_fault};
 
 /// Proves a kernel safe to run.
 ///
@@ -166,6 +166,7 @@ impl Verifier<'_> {
             StatementKind::SetInt(number, _) => self.assign('n', *number, statement.place)?,
             StatementKind::SetBool(number, _) => self.assign('b', *number, statement.place)?,
             StatementKind::SetVector(number, _) => self.assign('v', *number, statement.place)?,
+            StatementKind::SetMask(number, _) => self.assign('m', *number, statement.place)?,
             StatementKind::For(each) => return self.for_loop(each, statement.place, depth),
             StatementKind::If(condition, body) => {
                 let before = self.order.len();
@@ -244,7 +245,7 @@ impl Verifier<'_> {
         let buffer = self.kernel.buffer(access.buffer);
         let fits = match stored {
             StatementKind::StoreInt(..) => matches!(buffer.element, Element::I64 | Element::Index(_)),
-            StatementKind::StoreBool(..) => buffer.element == Element::Bool,
+            StatementKind::StoreBool(..) | StatementKind::StoreMask(..) => buffer.element == Element::Bool,
             _ => buffer.element.is_real(),
         };
         if matches!(access.buffer, Buffer::Input(_)) || !fits {
@@ -304,7 +305,7 @@ impl Verifier<'_> {
             return Err(fault);
         }
         match value.load() {
-            Some(access) => self.bounds(access, matches!(value, Value::Vector(_))),
+            Some(access) => self.bounds(access, value.is_lanes()),
             None => Ok(()),
         }
     }
@@ -320,6 +321,7 @@ impl Verifier<'_> {
             Value::Int(Int::Variable(number)) => self.assigned('n', *number, place),
             Value::Bool(Bool::Variable(number)) => self.assigned('b', *number, place),
             Value::Vector(Vector::Variable(number)) => self.assigned('v', *number, place),
+            Value::Mask(Mask::Variable(number)) => self.assigned('m', *number, place),
             Value::Int(Int::Counter(number)) if self.counter(*number).is_none() => {
                 Err(ErrorKind::Unassigned(format!("i{number} is not the counter of an enclosing loop")).at(place))
             }
@@ -331,6 +333,9 @@ impl Verifier<'_> {
             }
             Value::Vector(Vector::Binary(RealBinary::Pow, ..)) => {
                 Err(ErrorKind::Type("`pow` has no vector form".into()).at(place))
+            }
+            Value::Vector(Vector::Round(Float::F64, _)) => {
+                Err(ErrorKind::Type("`f64` has no vector form".into()).at(place))
             }
             #[allow(clippy::cast_possible_truncation, reason = "what the narrowing loses is the question")]
             Value::Real(Real::Constant(constant))

@@ -1,6 +1,6 @@
 //! Walking over a kernel's statements and values without naming every node.
 
-use crate::ir::{Access, Bool, Condition, Int, Real, Statement, StatementKind, Vector};
+use crate::ir::{Access, Bool, Condition, Int, Mask, Real, Statement, StatementKind, Vector, Wholes};
 
 /// A value of any kind.
 #[derive(Clone, Copy, Debug)]
@@ -13,6 +13,10 @@ pub enum Value<'k> {
     Bool(&'k Bool),
     /// A vector.
     Vector(&'k Vector),
+    /// A truth value a lane.
+    Mask(&'k Mask),
+    /// An integer a lane.
+    Wholes(&'k Wholes),
 }
 
 impl<'k> Value<'k> {
@@ -23,9 +27,17 @@ impl<'k> Value<'k> {
             Self::Real(Real::Load(access))
             | Self::Int(Int::Load(access))
             | Self::Bool(Bool::Load(access))
-            | Self::Vector(Vector::Load(access)) => Some(access),
+            | Self::Vector(Vector::Load(access))
+            | Self::Mask(Mask::Load(access))
+            | Self::Wholes(Wholes::Load(access)) => Some(access),
             _ => None,
         }
+    }
+
+    /// Whether it has several lanes.
+    #[must_use]
+    pub fn is_lanes(self) -> bool {
+        matches!(self, Self::Vector(_) | Self::Mask(_) | Self::Wholes(_))
     }
 
     /// Calls `each` on the operands, a load's indices included, from left to right.
@@ -38,6 +50,9 @@ impl<'k> Value<'k> {
             Self::Int(int) => int_operands(int, each),
             Self::Bool(bool) => bool_operands(bool, each),
             Self::Vector(vector) => vector_operands(vector, each),
+            Self::Mask(mask) => mask_operands(mask, each),
+            Self::Wholes(Wholes::Splat(a) | Wholes::Ramp(a, _)) => each(Value::Int(a)),
+            Self::Wholes(Wholes::Load(_)) => {}
         }
     }
 
@@ -105,12 +120,37 @@ fn vector_operands<'k>(vector: &'k Vector, each: &mut dyn FnMut(Value<'k>)) {
     match vector {
         Vector::Variable(_) | Vector::Load(_) => {}
         Vector::Splat(a) => each(Value::Real(a)),
-        Vector::Unary(_, a) => each(Value::Vector(a)),
+        Vector::Unary(_, a) | Vector::Round(_, a) => each(Value::Vector(a)),
         Vector::Binary(_, a, b) => {
             each(Value::Vector(a));
             each(Value::Vector(b));
         }
         Vector::Fma(operands) => operands.iter().for_each(|operand| each(Value::Vector(operand))),
+        Vector::Select(mask, a, b) => {
+            each(Value::Mask(mask));
+            each(Value::Vector(a));
+            each(Value::Vector(b));
+        }
+    }
+}
+
+fn mask_operands<'k>(mask: &'k Mask, each: &mut dyn FnMut(Value<'k>)) {
+    match mask {
+        Mask::Variable(_) | Mask::Load(_) => {}
+        Mask::Splat(a) => each(Value::Bool(a)),
+        Mask::Not(a) => each(Value::Mask(a)),
+        Mask::CompareReal(_, a, b) => {
+            each(Value::Vector(a));
+            each(Value::Vector(b));
+        }
+        Mask::CompareInt(_, a, b) => {
+            each(Value::Wholes(a));
+            each(Value::Wholes(b));
+        }
+        Mask::And(a, b) | Mask::Or(a, b) => {
+            each(Value::Mask(a));
+            each(Value::Mask(b));
+        }
     }
 }
 
@@ -122,7 +162,7 @@ impl StatementKind {
             Self::StoreReal(access, _) | Self::StoreInt(access, _) | Self::StoreBool(access, _) => {
                 Some((access, false))
             }
-            Self::StoreVector(access, _) => Some((access, true)),
+            Self::StoreVector(access, _) | Self::StoreMask(access, _) => Some((access, true)),
             _ => None,
         }
     }
@@ -158,6 +198,7 @@ impl StatementKind {
             Self::SetInt(_, value) | Self::StoreInt(_, value) => each(Value::Int(value)),
             Self::SetBool(_, value) | Self::StoreBool(_, value) => each(Value::Bool(value)),
             Self::SetVector(_, value) | Self::StoreVector(_, value) => each(Value::Vector(value)),
+            Self::SetMask(_, value) | Self::StoreMask(_, value) => each(Value::Mask(value)),
             Self::If(Condition::Holds(condition), _) => each(Value::Bool(condition)),
             Self::If(Condition::NonZero(condition), _) => each(Value::Int(condition)),
             Self::For(_) => {}
@@ -188,7 +229,7 @@ pub fn accesses<'k>(body: &'k [Statement], each: &mut dyn FnMut(&'k Access, bool
         statement.kind.values(&mut |value| {
             value.visit(&mut |value| {
                 if let Some(access) = value.load() {
-                    each(access, true, matches!(value, Value::Vector(_)));
+                    each(access, true, value.is_lanes());
                 }
             });
         });

@@ -24,7 +24,7 @@ impl Random {
     }
 }
 
-const WORDS: [&str; 53] = [
+const WORDS: [&str; 55] = [
     "kernel",
     "in",
     "for",
@@ -39,6 +39,7 @@ const WORDS: [&str; 53] = [
     "s0",
     "b0",
     "v0",
+    "m0",
     "f32",
     "f64",
     "bf16",
@@ -70,6 +71,7 @@ const WORDS: [&str; 53] = [
     "1e400",
     "nan",
     "splat",
+    "ramp",
     "select",
     "max",
     "not",

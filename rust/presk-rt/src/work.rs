@@ -50,7 +50,7 @@ fn weight(value: Value<'_>) -> u64 {
         Value::Real(Real::Binary(RealBinary::Div, ..) | Real::Unary(RealUnary::Sqrt, _))
         | Value::Vector(Vector::Binary(RealBinary::Div, ..) | Vector::Unary(RealUnary::Sqrt, _)) => DIVISION,
         Value::Real(_) | Value::Vector(_) | Value::Int(Int::Load(_)) => 1,
-        Value::Int(_) | Value::Bool(_) => 0,
+        Value::Int(_) | Value::Bool(_) | Value::Mask(_) | Value::Wholes(_) => 0,
     }
 }
 

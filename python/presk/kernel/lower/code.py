@@ -62,7 +62,7 @@ class Code:
         self.scratches: list[BufferType] = []
         self.blocks: list[list[Statement]] = [[]]
         self.known: list[dict[object, Expression]] = [{}]
-        self.next: dict[VariableKind, int] = dict.fromkeys(("i", "n", "s", "b", "v"), 0)
+        self.next: dict[VariableKind, int] = dict.fromkeys(("i", "n", "s", "b", "v", "m"), 0)
         self.places = {source: number for number, (source, _) in enumerate(self.inputs)}
 
     # Buffers

@@ -164,7 +164,7 @@ def _is_straight(body: Sequence[Statement]) -> bool:
     """Whether a body is made of scalar assignments and stores alone."""
     for statement in body:
         match statement:
-            case Assign(variable, _) if variable.kind != "v":
+            case Assign(variable, _) if variable.kind not in "vm":
                 continue
             case Store(_, _, False):
                 continue

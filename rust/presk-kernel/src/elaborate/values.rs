@@ -1,9 +1,7 @@
 //! Typed expressions, one method a kind of value.
 
 use super::{Kind, Typed, Typer, check_number, type_error};
-use crate::ir::{
-    Bool, Comparison, Constant, Division, Float, Function, Int, IntBinary, Real, RealBinary, RealUnary, Vector,
-};
+use crate::ir::{Bool, Comparison, Constant, Division, Float, Function, Int, IntBinary, Real, RealBinary, RealUnary};
 use crate::literal;
 use crate::raw::{Raw, RawKind, VariableKind};
 
@@ -150,7 +148,7 @@ impl Typer<'_> {
                 Ok(Bool::Variable(*number))
             }
             RawKind::Load { access, vector: false } => Ok(Bool::Load(self.load(access, Kind::Bool, raw)?)),
-            RawKind::Not(operand) => Ok(Bool::Not(Box::new(self.bool(operand)?))),
+            RawKind::Not { operand, vector: false } => Ok(Bool::Not(Box::new(self.bool(operand)?))),
             RawKind::Binary { operator: operator @ ("and" | "or"), operands, vector: false } => {
                 let (left, right) = (Box::new(self.bool(&operands[0])?), Box::new(self.bool(&operands[1])?));
                 Ok(if *operator == "and" { Bool::And(left, right) } else { Bool::Or(left, right) })
@@ -175,56 +173,20 @@ impl Typer<'_> {
             Some(found) => type_error(format!("reals and integers are compared, not {}", found.name()), left.place),
         }
     }
-
-    /// An expression where a vector is wanted.
-    pub fn vector(self, raw: &Raw) -> Typed<Vector> {
-        match &raw.kind {
-            RawKind::Variable(VariableKind::Vector, number) => {
-                check_number(*number, raw.place)?;
-                Ok(Vector::Variable(*number))
-            }
-            RawKind::Splat(operand) => Ok(Vector::Splat(Box::new(self.real(operand)?))),
-            RawKind::Load { access, vector: true } => Ok(Vector::Load(self.load(access, Kind::Vector, raw)?)),
-            RawKind::Negate { operand, vector: true } => {
-                Ok(Vector::Unary(RealUnary::Neg, Box::new(self.vector(operand)?)))
-            }
-            RawKind::Binary { operator, operands, vector: true } => {
-                let Some(operator) = real_operator(operator) else { return self.mismatch(Kind::Vector, raw) };
-                let [left, right] = &**operands;
-                Ok(Vector::Binary(operator, Box::new(self.vector(left)?), Box::new(self.vector(right)?)))
-            }
-            RawKind::Call { function, arguments, vector: true } => self.vector_call(function, arguments, raw),
-            _ => self.mismatch(Kind::Vector, raw),
-        }
-    }
-
-    fn vector_call(self, function: &str, arguments: &[Raw], raw: &Raw) -> Typed<Vector> {
-        if let Some(operator) = unary_name(function) {
-            let [operand] = arity(function, arguments, raw)?;
-            return Ok(Vector::Unary(operator, Box::new(self.vector(operand)?)));
-        }
-        match (function, binary_name(function)) {
-            ("fma", _) => {
-                let [a, b, c] = arity(function, arguments, raw)?;
-                Ok(Vector::Fma(Box::new([self.vector(a)?, self.vector(b)?, self.vector(c)?])))
-            }
-            (_, Some(operator @ (RealBinary::Max | RealBinary::Min))) => {
-                let [left, right] = arity(function, arguments, raw)?;
-                Ok(Vector::Binary(operator, Box::new(self.vector(left)?), Box::new(self.vector(right)?)))
-            }
-            _ => type_error(format!("`{function}` has no vector form"), raw.place),
-        }
-    }
 }
 
-fn arity<'r, 't, const N: usize>(function: &str, arguments: &'r [Raw<'t>], raw: &Raw) -> Typed<[&'r Raw<'t>; N]> {
+pub(super) fn arity<'r, 't, const N: usize>(
+    function: &str,
+    arguments: &'r [Raw<'t>],
+    raw: &Raw,
+) -> Typed<[&'r Raw<'t>; N]> {
     let found = arguments.len();
     let message = || format!("`{function}` takes {N} argument{}, not {found}", if N == 1 { "" } else { "s" });
     let references: Vec<&Raw> = arguments.iter().collect();
     references.try_into().or_else(|_| type_error(message(), raw.place))
 }
 
-fn real_operator(operator: &str) -> Option<RealBinary> {
+pub(super) fn real_operator(operator: &str) -> Option<RealBinary> {
     match operator {
         "+" => Some(RealBinary::Add),
         "-" => Some(RealBinary::Sub),
@@ -234,7 +196,7 @@ fn real_operator(operator: &str) -> Option<RealBinary> {
     }
 }
 
-fn unary_name(function: &str) -> Option<RealUnary> {
+pub(super) fn unary_name(function: &str) -> Option<RealUnary> {
     match function {
         "abs" => Some(RealUnary::Abs),
         "floor" => Some(RealUnary::Floor),
@@ -243,7 +205,7 @@ fn unary_name(function: &str) -> Option<RealUnary> {
     }
 }
 
-fn binary_name(function: &str) -> Option<RealBinary> {
+pub(super) fn binary_name(function: &str) -> Option<RealBinary> {
     match function {
         "max" => Some(RealBinary::Max),
         "min" => Some(RealBinary::Min),
@@ -252,7 +214,7 @@ fn binary_name(function: &str) -> Option<RealBinary> {
     }
 }
 
-fn comparison(operator: &str) -> Option<Comparison> {
+pub(super) fn comparison(operator: &str) -> Option<Comparison> {
     let all = [Comparison::Lt, Comparison::Le, Comparison::Eq, Comparison::Ne, Comparison::Ge, Comparison::Gt];
     all.into_iter().find(|each| each.symbol() == operator)
 }

@@ -295,7 +295,7 @@ pub struct Compiler<'k> {
     pub code: Code,
     sources: &'k [Source],
     loops: Vec<Around>,
-    variables: HashMap<Named, Register>,
+    pub variables: HashMap<Named, Register>,
     real_constants: HashMap<Constant, Register>,
     int_constants: HashMap<i64, Register>,
     addresses: HashMap<Affine, Register>,
@@ -346,8 +346,12 @@ impl Compiler<'_> {
                 ops.push(Op::CopyInt { to, from });
             }
             StatementKind::SetVector(number, value) => {
-                let to = self.vector_variable(*number);
+                let to = self.lanes_variable('v', *number);
                 self.vector_into(value, &to, ops)?;
+            }
+            StatementKind::SetMask(number, value) => {
+                let (to, from) = (self.lanes_variable('m', *number), self.mask(value, ops)?);
+                ops.extend(to.into_iter().zip(from).map(|(to, from)| Op::CopyInt { to, from }));
             }
             StatementKind::StoreReal(access, value) => {
                 let from = self.real(value, ops)?;
@@ -366,10 +370,11 @@ impl Compiler<'_> {
             }
             StatementKind::StoreVector(access, value) => {
                 let lanes = self.vector(value, ops)?;
-                let first = self.spot(access, self.kernel.arithmetic.lanes(), ops)?;
-                for (lane, from) in (0u16..).zip(lanes) {
-                    self.store(access.buffer, Spot { lane, ..first }, from, ops);
-                }
+                self.store_lanes(access, lanes, ops)?;
+            }
+            StatementKind::StoreMask(access, value) => {
+                let lanes = self.mask(value, ops)?;
+                self.store_lanes(access, lanes, ops)?;
             }
             StatementKind::For(each) => ops.extend(self.rounds(each, depth)?),
             StatementKind::If(condition, body) => {
@@ -408,10 +413,11 @@ impl Compiler<'_> {
         Ok(Some(Op::Loop(Box::new(Rounds { extent: each.extent, counter, steps, body: body?, depth }))))
     }
 
-    fn store(&mut self, buffer: Buffer, to: Spot, from: Register, ops: &mut Vec<Op>) {
+    pub fn store(&mut self, buffer: Buffer, to: Spot, from: Register, ops: &mut Vec<Op>) {
         ops.push(match self.kernel.buffer(buffer).element {
             Element::F64 => Op::StoreF64 { to, from },
             Element::Bf16 => Op::StoreBf16 { to, from },
+            Element::Bool => Op::StoreBool { to, from },
             _ => Op::StoreF32 { to, from },
         });
     }
@@ -424,18 +430,6 @@ impl Compiler<'_> {
         let register = if letter == 's' { self.new_real() } else { self.new_int() };
         self.variables.insert((letter, number), register);
         register
-    }
-
-    /// The registers of a vector variable, one a lane.
-    pub fn vector_variable(&mut self, number: u32) -> Vec<Register> {
-        let lanes = u32::try_from(self.kernel.arithmetic.lanes()).expect("two or four");
-        let first = self.variables.get(&('v', number)).copied().unwrap_or_else(|| {
-            let first = self.new_real();
-            self.code.reals += lanes as usize - 1;
-            self.variables.insert(('v', number), first);
-            first
-        });
-        (first..first + lanes).collect()
     }
 
     pub fn new_real(&mut self) -> Register {

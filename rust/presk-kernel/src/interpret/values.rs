@@ -2,7 +2,7 @@
 
 use super::code::{Compiler, IntOp, Op, RealOp, Register};
 use crate::error::Error;
-use crate::ir::{Bool, Division, Element, Int, IntBinary, Real, RealBinary, RealUnary, Vector};
+use crate::ir::{Bool, Division, Element, Int, IntBinary, Real, RealBinary, RealUnary};
 
 type Compiled<T> = Result<T, Error>;
 
@@ -50,59 +50,6 @@ impl Compiler<'_> {
             Real::FromInt(float, operand) => Op::Convert { to, from: self.int(operand, ops)?, float: *float },
         };
         ops.push(op);
-        Ok(())
-    }
-
-    /// A vector's lanes, in the registers they already have or in new ones.
-    pub fn vector(&mut self, value: &Vector, ops: &mut Vec<Op>) -> Compiled<Vec<Register>> {
-        let lanes = usize::try_from(self.kernel.arithmetic.lanes()).expect("two or four");
-        match value {
-            Vector::Variable(number) => Ok(self.vector_variable(*number)),
-            Vector::Splat(operand) => Ok(vec![self.real(operand, ops)?; lanes]),
-            _ => {
-                let to: Vec<Register> = (0..lanes).map(|_| self.new_real()).collect();
-                self.vector_into(value, &to, ops)?;
-                Ok(to)
-            }
-        }
-    }
-
-    /// A vector, in those registers: each is set by the last operation of its lane, which reads no other lane.
-    pub fn vector_into(&mut self, value: &Vector, to: &[Register], ops: &mut Vec<Op>) -> Compiled<()> {
-        match value {
-            Vector::Variable(_) | Vector::Splat(_) => {
-                let from = self.vector(value, ops)?;
-                ops.extend(to.iter().zip(from).map(|(&to, from)| Op::Copy { to, from }));
-            }
-            Vector::Load(access) => self.load(access, to, ops)?,
-            Vector::Unary(operator, operand) => {
-                let from = self.vector(operand, ops)?;
-                ops.extend(to.iter().zip(from).map(|(&to, from)| unary(*operator, to, from)));
-            }
-            Vector::Binary(RealBinary::Add, addend, product)
-                if matches!(**product, Vector::Binary(RealBinary::Mul, ..)) =>
-            {
-                let Vector::Binary(_, left, right) = &**product else { unreachable!("it is a product") };
-                let (addend, left, right) =
-                    (self.vector(addend, ops)?, self.vector(left, ops)?, self.vector(right, ops)?);
-                ops.extend((0..to.len()).map(|lane| Op::MulAdd {
-                    to: to[lane],
-                    addend: addend[lane],
-                    left: left[lane],
-                    right: right[lane],
-                }));
-            }
-            Vector::Binary(operator, left, right) => {
-                let (left, right) = (self.vector(left, ops)?, self.vector(right, ops)?);
-                let lanes = to.iter().zip(left.into_iter().zip(right));
-                ops.extend(lanes.map(|(&to, (left, right))| binary(*operator, to, left, right)));
-            }
-            Vector::Fma(operands) => {
-                let [a, b, c] = &**operands;
-                let (a, b, c) = (self.vector(a, ops)?, self.vector(b, ops)?, self.vector(c, ops)?);
-                ops.extend((0..to.len()).map(|lane| Op::Fma { to: to[lane], a: a[lane], b: b[lane], c: c[lane] }));
-            }
-        }
         Ok(())
     }
 
@@ -188,7 +135,7 @@ impl Compiler<'_> {
 }
 
 /// Appends an operation that sets an integer register, and names that register.
-fn push(op: Op, ops: &mut Vec<Op>) -> Register {
+pub(super) fn push(op: Op, ops: &mut Vec<Op>) -> Register {
     let to = match op {
         Op::LoadInt { to, .. }
         | Op::LoadBool { to, .. }
@@ -207,7 +154,7 @@ fn push(op: Op, ops: &mut Vec<Op>) -> Register {
     to
 }
 
-fn unary(operator: RealUnary, to: Register, from: Register) -> Op {
+pub(super) fn unary(operator: RealUnary, to: Register, from: Register) -> Op {
     match operator {
         RealUnary::Neg => Op::Neg { to, from },
         RealUnary::Abs => Op::Abs { to, from },
@@ -216,7 +163,7 @@ fn unary(operator: RealUnary, to: Register, from: Register) -> Op {
     }
 }
 
-fn binary(operator: RealBinary, to: Register, left: Register, right: Register) -> Op {
+pub(super) fn binary(operator: RealBinary, to: Register, left: Register, right: Register) -> Op {
     let operator = match operator {
         RealBinary::Add => return Op::Add { to, left, right },
         RealBinary::Mul => return Op::Mul { to, left, right },

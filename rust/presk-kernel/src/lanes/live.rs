@@ -1,6 +1,7 @@
-//! Whether a real variable's value is read after a loop has set it.
+//! Whether a variable's value is read after a loop has set it.
 
-use crate::ir::{Real, Statement, StatementKind};
+use super::Name;
+use crate::ir::{Bool, Real, Statement, StatementKind};
 use crate::walk::Value;
 
 /// A statement on the way from the kernel's body to a loop: its block, its position there, and whether that block is a
@@ -23,37 +24,38 @@ pub enum First {
     Passes,
 }
 
-/// Whether the value a real variable has at the end of the loop the path leads to may be read: in what follows it in a
+/// Whether the value a variable has at the end of the loop the path leads to may be read: in what follows it in a
 /// block around it, or, where that block is a loop's, in the next round up to it.
-pub fn is_live_after(path: &[Step], number: u32) -> bool {
+pub fn is_live_after(path: &[Step], name: Name) -> bool {
     for step in path.iter().rev() {
-        match first(&step.block[step.at + 1..], number) {
+        match first(&step.block[step.at + 1..], name) {
             First::Reads => return true,
             First::Sets => return false,
             First::Passes => {}
         }
-        if step.is_loop && first(&step.block[..step.at], number) == First::Reads {
+        if step.is_loop && first(&step.block[..step.at], name) == First::Reads {
             return true;
         }
     }
     false
 }
 
-/// What a run of statements does first with a real variable.
-pub fn first(statements: &[Statement], number: u32) -> First {
+/// What a run of statements does first with a real or truth variable.
+pub fn first(statements: &[Statement], name: Name) -> First {
     for statement in statements {
         let mut reads = false;
         statement.kind.values(&mut |value| {
-            value.visit(&mut |value| reads |= matches!(value, Value::Real(Real::Variable(read)) if *read == number));
+            value.visit(&mut |value| reads |= read(value) == Some(name));
         });
         if reads {
             return First::Reads;
         }
         let found = match &statement.kind {
-            StatementKind::SetReal(set, _) if *set == number => First::Sets,
-            StatementKind::For(each) if each.extent > 0 => first(&each.body, number),
+            StatementKind::SetReal(set, _) if ('s', *set) == name => First::Sets,
+            StatementKind::SetBool(set, _) if ('b', *set) == name => First::Sets,
+            StatementKind::For(each) if each.extent > 0 => first(&each.body, name),
             StatementKind::For(_) => First::Passes,
-            StatementKind::If(_, body) => match first(body, number) {
+            StatementKind::If(_, body) => match first(body, name) {
                 First::Sets => First::Passes,
                 other => other,
             },
@@ -64,4 +66,13 @@ pub fn first(statements: &[Statement], number: u32) -> First {
         }
     }
     First::Passes
+}
+
+/// The real or truth variable a value is.
+pub fn read(value: Value) -> Option<Name> {
+    match value {
+        Value::Real(Real::Variable(number)) => Some(('s', *number)),
+        Value::Bool(Bool::Variable(number)) => Some(('b', *number)),
+        _ => None,
+    }
 }

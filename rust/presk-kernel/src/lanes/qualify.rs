@@ -2,22 +2,19 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::live::{First, first};
-use super::mentions;
-use crate::ir::{Access, Bool, Buffer, Int, IntBinary, Kernel, Loop, Real, Statement, StatementKind};
+use super::live::{First, first, read};
+use super::{Name, mentions};
+use crate::ir::{Access, Bool, Buffer, Int, IntBinary, Kernel, Loop, Statement, StatementKind};
 use crate::verify::vector_store_fault;
 use crate::walk::{self, Value};
 
-/// What differs between rounds of a loop that qualifies.
-pub struct Varying {
-    /// The real variables whose values differ.
-    pub reals: BTreeSet<u32>,
-}
+/// The real and truth variables whose values differ between rounds.
+pub type Varying = BTreeSet<Name>;
 
-/// Whether a value differs between rounds: it has the counter in it, or a real variable that differs.
-pub fn differs(value: Value, counter: u32, reals: &BTreeSet<u32>) -> bool {
+/// Whether a value differs between rounds: it has the counter in it, or a variable that differs.
+pub fn differs(value: Value, counter: u32, varying: &Varying) -> bool {
     let mut found = mentions(value, counter);
-    value.visit(&mut |value| found |= matches!(value, Value::Real(Real::Variable(number)) if reals.contains(number)));
+    value.visit(&mut |value| found |= read(value).is_some_and(|name| varying.contains(&name)));
     found
 }
 
@@ -25,29 +22,32 @@ pub fn differs(value: Value, counter: u32, reals: &BTreeSet<u32>) -> bool {
 /// operations with a vector form, the rewrite itself finds.)
 pub fn varying(kernel: &Kernel, each: &Loop) -> Option<Varying> {
     let set = variables_set(&each.body);
-    if !set.reals.iter().all(|&number| first(&each.body, number) != First::Reads) || set.reads_integers_early {
+    if !set.reals.iter().all(|&number| first(&each.body, ('s', number)) != First::Reads) || set.reads_others_early {
         return None;
     }
-    let reals = grow(each);
-    let mut check = Check { kernel, counter: each.variable, reals: &reals, set: &set, stored: BTreeMap::new() };
+    let varying = grow(each);
+    let mut check = Check { kernel, counter: each.variable, varying: &varying, set: &set, stored: BTreeMap::new() };
     let fits = check.block(&each.body) && !check.stored.is_empty();
-    (fits && check.stored_accesses_agree(&each.body)).then_some(Varying { reals })
+    (fits && check.stored_accesses_agree(&each.body)).then_some(varying)
 }
 
-/// Adds real variables assigned from what differs until no more are found.
-fn grow(each: &Loop) -> BTreeSet<u32> {
-    let mut reals = BTreeSet::new();
+/// Adds variables assigned from what differs until no more are found.
+fn grow(each: &Loop) -> Varying {
+    let mut varying = Varying::new();
     loop {
-        let before = reals.len();
+        let before = varying.len();
         walk::statements(&each.body, &mut |statement| {
-            if let StatementKind::SetReal(number, value) = &statement.kind
-                && differs(Value::Real(value), each.variable, &reals)
-            {
-                reals.insert(*number);
+            let (name, value) = match &statement.kind {
+                StatementKind::SetReal(number, value) => (('s', *number), Value::Real(value)),
+                StatementKind::SetBool(number, value) => (('b', *number), Value::Bool(value)),
+                _ => return,
+            };
+            if differs(value, each.variable, &varying) {
+                varying.insert(name);
             }
         });
-        if reals.len() == before {
-            return reals;
+        if varying.len() == before {
+            return varying;
         }
     }
 }
@@ -56,10 +56,10 @@ fn grow(each: &Loop) -> BTreeSet<u32> {
 #[derive(Default)]
 struct Set {
     reals: BTreeSet<u32>,
-    others: BTreeSet<(char, u32)>,
+    others: BTreeSet<Name>,
     counters: BTreeSet<u32>,
     /// Whether an integer or truth variable may be read in a round before that round assigns it.
-    reads_integers_early: bool,
+    reads_others_early: bool,
 }
 
 fn variables_set(body: &[Statement]) -> Set {
@@ -74,12 +74,12 @@ fn variables_set(body: &[Statement]) -> Set {
     // In text order: a read of a variable assigned only further down (or under a condition) may be of an earlier round.
     let mut assigned = BTreeSet::new();
     for statement in body {
-        set.reads_integers_early |= reads_early(statement, &set.others, &mut assigned);
+        set.reads_others_early |= reads_early(statement, &set.others, &mut assigned);
     }
     set
 }
 
-fn reads_early(statement: &Statement, set: &BTreeSet<(char, u32)>, assigned: &mut BTreeSet<(char, u32)>) -> bool {
+fn reads_early(statement: &Statement, set: &BTreeSet<Name>, assigned: &mut BTreeSet<Name>) -> bool {
     let mut early = false;
     statement.kind.values(&mut |value| {
         value.visit(&mut |value| {
@@ -110,7 +110,7 @@ fn reads_early(statement: &Statement, set: &BTreeSet<(char, u32)>, assigned: &mu
 struct Check<'c> {
     kernel: &'c Kernel,
     counter: u32,
-    reals: &'c BTreeSet<u32>,
+    varying: &'c Varying,
     set: &'c Set,
     /// The last index of the stores to each buffer.
     stored: BTreeMap<Buffer, &'c Int>,
@@ -128,10 +128,9 @@ impl<'c> Check<'c> {
             return false;
         }
         match statement {
-            StatementKind::SetReal(..) => true,
-            StatementKind::StoreReal(access, _) => self.store(access),
+            StatementKind::SetReal(..) | StatementKind::SetBool(..) => true,
+            StatementKind::StoreReal(access, _) | StatementKind::StoreBool(access, _) => self.store(access),
             StatementKind::SetInt(_, value) => !self.differs(Value::Int(value)),
-            StatementKind::SetBool(_, value) => !self.differs(Value::Bool(value)),
             StatementKind::For(each) => self.block(&each.body),
             StatementKind::If(condition, body) => {
                 let condition = match condition {
@@ -145,16 +144,14 @@ impl<'c> Check<'c> {
     }
 
     fn differs(&self, value: Value) -> bool {
-        differs(value, self.counter, self.reals)
+        differs(value, self.counter, self.varying)
     }
 
-    /// Every load that differs between rounds is of reals, and moves along the last axis by one for the counter alone.
+    /// Every load that differs between rounds moves along the last axis by one for the counter alone.
     fn value(&self, value: Value) -> bool {
         match value.load() {
             Some(access) if access.index.iter().any(|index| self.differs(Value::Int(index))) => {
-                matches!(value, Value::Real(_))
-                    && self.moves_by_one(access)
-                    && !access.index.iter().any(|index| self.differs_otherwise(index))
+                self.moves_by_one(access) && !access.index.iter().any(|index| differs_otherwise(index, self.varying))
             }
             _ => true,
         }
@@ -170,14 +167,8 @@ impl<'c> Check<'c> {
         let Some(last) = access.index.last() else { return false };
         let fits = self.moves_by_one(access)
             && vector_store_fault(self.kernel, access).is_none()
-            && !access.index.iter().any(|index| self.differs_otherwise(index));
+            && !access.index.iter().any(|index| differs_otherwise(index, self.varying));
         fits && **self.stored.entry(access.buffer).or_insert(last) == *last && self.is_fixed(last)
-    }
-
-    /// Whether an index differs between rounds by more than the counter: a real variable can't occur in one but inside
-    /// a comparison.
-    fn differs_otherwise(&self, index: &Int) -> bool {
-        differs(Value::Int(index), u32::MAX, self.reals)
     }
 
     /// Whether a last index stays the same, the counter aside, while the loop runs.
@@ -211,8 +202,14 @@ impl<'c> Check<'c> {
     }
 }
 
+/// Whether an integer differs between rounds by more than the counter: a variable that differs can't occur in one but
+/// inside a condition.
+pub fn differs_otherwise(int: &Int, varying: &Varying) -> bool {
+    differs(Value::Int(int), u32::MAX, varying)
+}
+
 /// The factor of a counter in an integer that is linear in it; none where it stands in any other form.
-fn coefficient(int: &Int, counter: u32) -> Option<i64> {
+pub fn coefficient(int: &Int, counter: u32) -> Option<i64> {
     match int {
         Int::Counter(number) if *number == counter => Some(1),
         Int::Neg(operand) => coefficient(operand, counter)?.checked_neg(),
@@ -221,6 +218,12 @@ fn coefficient(int: &Int, counter: u32) -> Option<i64> {
         }
         Int::Binary(IntBinary::Sub, left, right) => {
             coefficient(left, counter)?.checked_sub(coefficient(right, counter)?)
+        }
+        Int::Binary(IntBinary::Mul, operand, factor) | Int::Binary(IntBinary::Mul, factor, operand)
+            if matches!(**factor, Int::Constant(_)) =>
+        {
+            let Int::Constant(factor) = **factor else { unreachable!("it is a constant") };
+            coefficient(operand, counter)?.checked_mul(factor)
         }
         other => (!mentions(Value::Int(other), counter)).then_some(0),
     }

@@ -99,14 +99,14 @@ pub fn check_load(kernel: &Kernel, access: &Access, value: Value) -> Result<(), 
     let element = kernel.buffer(access.buffer).element;
     let fits = match value {
         Value::Real(_) | Value::Vector(_) => element.is_real(),
-        Value::Int(_) => matches!(element, Element::I64 | Element::Index(_)),
-        Value::Bool(_) => element == Element::Bool,
+        Value::Int(_) | Value::Wholes(_) => matches!(element, Element::I64 | Element::Index(_)),
+        Value::Bool(_) | Value::Mask(_) => element == Element::Bool,
     };
     if !fits {
         let message = format!("{} holds values of another kind", kernel.buffer_name(access.buffer));
         return Err(ErrorKind::Type(message).at(access.place));
     }
-    match load_fault(kernel, access, matches!(value, Value::Vector(_))) {
+    match load_fault(kernel, access, value.is_lanes()) {
         Some(kind) => Err(kind.at(access.place)),
         None => Ok(()),
     }
@@ -119,25 +119,29 @@ pub fn load_fault(kernel: &Kernel, access: &Access, is_vector: bool) -> Option<E
     if buffer.element == Element::F64 && kernel.arithmetic == Arithmetic::F32 {
         return Some(ErrorKind::Type(format!("{name} is wider than the kernel's arithmetic; convert it first")));
     }
-    if is_vector && !buffer.element.is_real() {
-        return Some(ErrorKind::Type(format!("{name} holds no reals, which vectors are made of")));
-    }
     if is_vector && buffer.axes.is_empty() {
         return Some(ErrorKind::Type(format!("{name} has no axis a vector could lie along")));
     }
     None
 }
 
-/// What forbids a vector store to this buffer: elements of another type than the lanes', or no axis.
+/// Whether a buffer holds reals of the arithmetic type along an axis: what runs, and sums that go on, lie in.
+pub fn is_arithmetic(kernel: &Kernel, access: &Access) -> bool {
+    let wanted = match kernel.arithmetic {
+        Arithmetic::F32 => Element::F32,
+        Arithmetic::F64 => Element::F64,
+    };
+    find(kernel, access.buffer).is_none_or(|buffer| buffer.element == wanted && !buffer.axes.is_empty())
+}
+
+/// What forbids a vector store to this buffer: integers, or no axis.
 pub fn vector_store_fault(kernel: &Kernel, access: &Access) -> Option<ErrorKind> {
     let buffer = find(kernel, access.buffer)?;
-    let is_arithmetic = match kernel.arithmetic {
-        Arithmetic::F32 => buffer.element == Element::F32,
-        Arithmetic::F64 => buffer.element == Element::F64,
-    };
-    if is_arithmetic && !buffer.axes.is_empty() {
+    let is_stored = matches!(buffer.element, Element::F64 | Element::F32 | Element::Bf16 | Element::Bool);
+    if is_stored && !buffer.axes.is_empty() {
         return None;
     }
-    let (name, lane) = (kernel.buffer_name(access.buffer), kernel.arithmetic.name());
-    Some(ErrorKind::Type(format!("a vector is stored along the last axis of a buffer of {lane}, which {name} isn't")))
+    let name = kernel.buffer_name(access.buffer);
+    let wanted = "a vector is stored along the last axis of a buffer of reals or truth values";
+    Some(ErrorKind::Type(format!("{wanted}, which {name} isn't")))
 }

@@ -101,7 +101,7 @@ impl Check<'_> {
         head::check_access(self.kernel, access)?;
         let buffer = self.kernel.buffer(access.buffer);
         let is_rounded = buffer.element == Element::Bf16 && !buffer.axes.is_empty() && !self.tile.continues;
-        if !is_rounded && head::vector_store_fault(self.kernel, access).is_some() {
+        if !is_rounded && !head::is_arithmetic(self.kernel, access) {
             let message =
                 "a tile's sums are of the kernel's arithmetic type, or bf16 where they don't go on, along an axis";
             return self.fault(message, access.place);
@@ -163,7 +163,8 @@ impl Check<'_> {
 
     fn is_float(&self, access: &Access) -> Result<(), Error> {
         head::check_access(self.kernel, access)?;
-        if head::load_fault(self.kernel, access, true).is_some() {
+        let is_real = self.kernel.buffer(access.buffer).element.is_real();
+        if !is_real || head::load_fault(self.kernel, access, true).is_some() {
             return self.fault("a tile's factors are reals no wider than the arithmetic, along an axis", access.place);
         }
         match self.kernel.buffer(access.buffer).element {
