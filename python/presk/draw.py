@@ -43,7 +43,12 @@ def key(seed: int, stream: str, path: str, indices: Sequence[int] = ()) -> bytes
     E6020 where the seed is not in 0 … 2⁶⁴ − 1.
     """
     rounds = [_in_range("the index of a layer or loop", index, INDEX_BITS) for index in indices]
-    return _native.derive_key(_in_range("the seed", seed, SEED_BITS), stream.encode(), path.encode(), rounds)
+    return _native.derive_key(require_seed(seed), stream.encode(), path.encode(), rounds)
+
+
+def require_seed(seed: int) -> int:
+    """The seed itself. E6020 where it is not in 0 … 2⁶⁴ − 1."""
+    return _in_range("the seed", seed, SEED_BITS)
 
 
 def bits(key: bytes, step: int, count: int, start: int = 0) -> NDArray[np.uint64]:

@@ -13,6 +13,7 @@ from typing import Any
 from presk.api.compiled import Compiled
 from presk.api.program import Program
 from presk.run import tensor_files
+from presk.train.checkpoints import read_weights
 
 
 def save_file(
@@ -33,14 +34,16 @@ def save_file(
 
 
 def load_file(path: str | Path, names: Mapping[str, str] | None = None) -> Any:
-    """The tree in a safetensors file: nested dicts of arrays, tuples where fields are numbered.
+    """The tree in a safetensors file: nested dicts of arrays, tuples where fields are numbered. Of a run's folder the
+    best weights, else the newest.
 
     `names` takes weights from elsewhere: it maps presk's dotted paths to names of the file, and only these are taken.
     `.T` behind a name swaps the last two axes, `{}` in it stands for 0, 1, 2 …, stacked along a new leading axis:
 
         presk.load_file("torch.safetensors", names={"blocks.att.qkv.w": "layers.{}.qkv.weight.T", "head.b": "lm.bias"})
 
-    Raises PreskError: E8001 where the file can't be read, E8003 where it is none, E8004 for names it lacks. Whether the
-    tree is an entry's is found out where it is used: E6030 lists what is missing, extra or misshaped.
+    Raises PreskError: E8001 where the file can't be read, E8003 where it is none, E8004 for names it lacks, E8081 where
+    a training wrote it and its bits are others now. Whether the tree is an entry's is found out where it is used: E6030
+    lists what is missing, extra or misshaped.
     """
-    return tensor_files.read_tree(path, names)
+    return read_weights(Path(path), names)[0]

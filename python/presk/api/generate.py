@@ -16,12 +16,12 @@ from presk.api.program import FILE_AND_ENTRY, Entry, Program, find_entry, load
 from presk.api.signature import EntrySignature, whole_number
 from presk.core.bind import bind
 from presk.realization.model import Plan, Realization, read_plan, read_realization
-from presk.run import registry, tensor_files
+from presk.run import registry
 from presk.run.backend import Value
 from presk.text.diagnostics import fail
 from presk.text.files import is_file, read_bytes, shown
-from presk.train import tokenizers
-from presk.train.checkpoints import find_weights, run_folder
+from presk.train import checkpoints, tokenizers
+from presk.train.checkpoints import run_folder
 from presk.train.folder import CONFIG, read_config
 from presk.train.generate import NEXT_TOKEN, Generator, Sampling, language_model
 from presk.train.tokenizers import Tokenizer
@@ -153,12 +153,13 @@ def read_weights(path: str | Path) -> tuple[Value, str | None]:
 
     Of a run the best weights, else the newest. E8001, E8003 and E8081 where they can't be read.
     """
-    return tensor_files.read_tree(find_weights(Path(path))), carried_notes(path).get(tokenizers.METADATA)
+    tree, metadata = checkpoints.read_weights(Path(path))
+    return tree, metadata.get(tokenizers.METADATA)
 
 
 def carried_notes(path: str | Path) -> dict[str, str]:
     """What weights made of these should carry too: their tokenizer, where they have one."""
-    metadata = tensor_files.read(find_weights(Path(path))).metadata
+    _, metadata = checkpoints.read_weights(Path(path))
     return {name: text for name, text in metadata.items() if name == tokenizers.METADATA}
 
 

@@ -15,6 +15,7 @@ from presk.api.compiled import workers
 from presk.api.program import Entry
 from presk.api.signature import whole_number
 from presk.core.nodes import Program
+from presk.draw import require_seed
 from presk.realization.model import Plan, Realization, read_plan, read_realization
 from presk.run import registry
 from presk.shapes import constants
@@ -96,7 +97,7 @@ def train(
         None if threads is None else workers(threads),
         None if steps is None else _positive("steps", steps),
         None if epochs is None else _positive("epochs", epochs),
-        None if seed is None else whole_number("seed", seed),
+        None if seed is None else require_seed(seed),
         None if data is None else incoming("data", dict(data)).tree,
     )
     training = prepare(checked, changed, how)

@@ -192,7 +192,7 @@ def _word(written: tree.Expr, kind: str, key: str, code: str) -> str | bool | tu
             return name
         case (tree.StringLiteral(value=value), "word" | "names"):
             return value
-        case _, "names" if (texts := string_list(written)) is not None:
+        case _, "names" if texts := string_list(written):
             return texts
         case _:
             raise fail(code, f"`{key}` is {WANTED[kind]}", written.span)

@@ -19,10 +19,9 @@ import numpy as np
 from presk.api.compiled import Compiled
 from presk.api.constants import exact_number
 from presk.run import array_files, trees
-from presk.run.tensor_files import read_tree
 from presk.text.diagnostics import PreskError, fail
 from presk.text.files import read_bytes
-from presk.train.checkpoints import find_weights
+from presk.train import checkpoints
 
 FROM_FILE = "@"
 
@@ -116,5 +115,5 @@ def read_weights(compiled: Compiled, path: str, given: Mapping[str, Any]) -> dic
     clash = [name for name in names if name in given]
     if clash:
         raise click.UsageError(f"--weights and --input both give `{clash[0]}`")
-    tree = read_tree(find_weights(Path(path)))
+    tree, _ = checkpoints.read_weights(Path(path))
     return {names[0]: tree} if len(names) == 1 else tree

@@ -103,7 +103,11 @@ def read_tree(path: str | Path, names: Mapping[str, str] | None = None) -> Any:
     0, 1, 2 …, whose arrays are stacked along a new leading axis. Errors as for `read`; E8004 lists the names the file
     lacks.
     """
-    file = read(path)
+    return tree_of(path, read(path), names)
+
+
+def tree_of(path: str | Path, file: TensorFile, names: Mapping[str, str] | None = None) -> Any:
+    """The same of a file that was read."""
     if names is None:
         return trees.grow((tuple(name.split(".")), leaf) for name, leaf in _leaves(path, file))
     missing = [wanted for wanted in names.values() if not _sources(wanted, file.arrays)]

@@ -185,6 +185,18 @@ def find_weights(path: Path) -> Path:
     return weights_path(path, found[-1])
 
 
+def read_weights(path: Path, names: Mapping[str, str] | None = None) -> tuple[Any, Mapping[str, str]]:
+    """The tree of weights that a path names, as `find_weights` and `tensor_files.read_tree` have it, and the metadata.
+
+    E8081 where a training wrote them and their bits are others now.
+    """
+    file = find_weights(path)
+    found = tensor_files.read(file)
+    if found.metadata.get("format") == FORMAT:
+        _require_whole(file, found.arrays, found.metadata.get("hash", found.metadata.get("parameters")))
+    return tensor_files.tree_of(file, found, names), found.metadata
+
+
 def run_folder(path: Path) -> Path | None:
     """The run's folder that a path names, or is a file of weights in; None for other files."""
     if is_folder(path):
@@ -196,7 +208,7 @@ def run_folder(path: Path) -> Path | None:
 
 def require_settings(folder: Path, before: Mapping[str, str], now: Mapping[str, str]) -> None:
     """E8082 where a run that is to go on was begun with other settings."""
-    for name in {**before, **now}:
+    for name in {"program": "", "train": "", **before, **now}:
         if before.get(name) != now.get(name):
             was, is_now = (shown(each.get(name) or "none") for each in (before, now))
             message = (
@@ -220,9 +232,13 @@ def _state_path(path: Path) -> Path:
 
 def _whole(path: Path, arrays: Mapping[str, Any], said: str | None) -> Any:
     """The tree of a file's arrays. E8081 where their bits aren't those that were written."""
+    _require_whole(path, arrays, said)
+    return trees.grow((tuple(name.split(".")), array) for name, array in arrays.items())
+
+
+def _require_whole(path: Path, arrays: Mapping[str, Any], said: str | None) -> None:
     if hash_arrays(dict(arrays)) != said:
         raise _damaged(path, "is damaged: its bits aren't those that were written")
-    return trees.grow((tuple(name.split(".")), array) for name, array in arrays.items())
 
 
 def _damaged(path: Path, what: str) -> PreskError:

@@ -127,6 +127,8 @@ class _Loop:
         self.stop = stop
         count = sum(leaf.size for _, leaf in trees.leaves(position.parameters))
         self._say(Start(step, training.last, count, training.data.train.count))
+        if training.unmeasured is not None:
+            self._say(Remark(training.unmeasured))
         if step and self._measures_at(step) and not self._has_measured(step):
             self._measure(position)  # a stop cut it short
             self.saved_step = 0

@@ -26,6 +26,7 @@ from presk.shapes import constants
 from presk.syntax.content import content
 from presk.text.diagnostics import fail
 from presk.train.batch_types import leaves, settle
+from presk.train.ranges import require_ranges
 from presk.train.rates import Rate, depends_on_length, read_rate
 from presk.train.rows import Array, Batches
 from presk.train.sources import Data, open_data
@@ -94,6 +95,16 @@ class Training:
         state = self._prepare_part(Entry("init", bind_state(self.task)))(parameters)
         return parameters, state
 
+    @property
+    def unmeasured(self) -> str | None:
+        """What to say where the block asks for measurements and there are no rows for them."""
+        block = self.task.block
+        if self.data.measure is not None:
+            return None
+        if block.data is not None and block.data.numbers.get("split", constants.rational(1)) != constants.rational(1):
+            return "nothing is measured: what `split` leaves makes no row"
+        return "nothing is measured: no `split` leaves rows for it" if "eval" in block.settings else None
+
     def tree(self, rows: Mapping[str, Array]) -> Any:
         """Rows as the tree the objective takes."""
         return trees.grow((tuple(name.split(".")), rows[name]) for name in self._names)
@@ -117,6 +128,7 @@ class Training:
 def prepare(checked: Checked, block: TrainBlock, how: How) -> Training:
     """Reads the data and settles everything. E807x for data and for a run without an end."""
     task = open_task(checked, block)
+    require_ranges(block)
     if how.realization.quant:
         raise fail("E8079", "quantised parameters can't be trained", hint="train in f64, f32 or bf16, then quantise")
     seed = block.settings.get("seed", 0) if how.seed is None else how.seed

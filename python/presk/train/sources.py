@@ -122,19 +122,25 @@ def _csv(task: Task, recipe: Recipe, _seed: int) -> Data:
     notes = {"labels": json.dumps(labels, ensure_ascii=False)} if labels else dict[str, str]()
     if words.get("standardize") is True:
         cut = int(len(table.lines) * share)
-        notes["scaling"] = json.dumps(_standardize(fields, cut, wanted.get("x")))
+        notes["scaling"] = json.dumps(_standardize(fields, cut, wanted.get("x"), table.path))
     return replace(_halves(task, fields, share, f"`{table.path}`"), notes=notes)
 
 
-def _standardize(fields: dict[str, Array], cut: int, x: Tensor | None) -> dict[str, Any]:
-    """Replaces `x` by its columns of mean 0 and deviation 1 over the rows that train. E8071 where it isn't real."""
+def _standardize(fields: dict[str, Array], cut: int, x: Tensor | None, source: str) -> dict[str, Any]:
+    """Replaces `x` by its columns of mean 0 and deviation 1 over the rows that train. E8071 where it isn't real, E8073
+    where it is too large.
+    """
     if x is None or x.kind != "real":
         raise fail("E8071", "`standardize` is for a batch whose `x` is real")
     if not cut:
         raise fail("E8075", "there are no rows to train on", hint="more data, or a larger `split`")
     values = fields["x"]
     columns = values.reshape(len(values), -1)
-    scaling = Scaling.of(columns[:cut])
+    try:
+        scaling = Scaling.of(columns[:cut])
+    except OverflowError:
+        message = f"the squares of a column of `x` of `{source}` are no f64 any more, so it can't be standardized"
+        raise fail("E8073", message, hint="give the column in a larger unit") from None
     fields["x"] = scaling.apply(columns).reshape(values.shape)
     return {"x": {"mean": list(scaling.mean), "deviation": list(scaling.deviation)}}
 

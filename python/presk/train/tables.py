@@ -170,7 +170,10 @@ class Scaling:
 
     @staticmethod
     def of(values: NDArray[np.float64]) -> Scaling:
-        """Those of the columns of [rows, columns], from correctly rounded sums. A constant column has deviation 1."""
+        """Those of the columns of [rows, columns], from correctly rounded sums. A constant column has deviation 1.
+
+        OverflowError where a column's numbers are too large for that.
+        """
         columns = [column.tolist() for column in values.T]
         means = [math.fsum(column) / len(column) for column in columns]
         squares = [math.fsum((each - mean) ** 2 for each in c) / len(c) for c, mean in zip(columns, means, strict=True)]

@@ -39,6 +39,10 @@ def write(folder: Path, step: int, tree: Any = None) -> None:
     checkpoints.write(folder, tree or parameters(step), {"m": parameters(step + 0.5)}, mark(step))
 
 
+def leaves(tree: Any) -> list[Any]:
+    return [leaf for _, leaf in trees.leaves(tree)]
+
+
 def same(left: Any, right: Any) -> bool:
     return checkpoints.tree_hash(left) == checkpoints.tree_hash(right)
 
@@ -123,6 +127,27 @@ def test_a_damaged_one_is_passed_over(folder: Path, harm: Any, of_state: bool) -
     assert [each.code in ("E8001", "E8003", "E8081") for each in told] == [True] * (harm is not remove or of_state)
 
 
+@pytest.mark.parametrize("of_state", [False, True])
+def test_weights_whose_bits_are_others_are_taken_by_nobody(folder: Path, of_state: bool) -> None:
+    write(folder, 1)
+    path = checkpoints.weights_path(folder, 1)
+    path = path.with_suffix(".state.safetensors") if of_state else path
+    assert leaves(presk.load_file(path))
+    flip(path)
+    for take in (presk.load_file, checkpoints.read_weights):
+        with pytest.raises(PreskError, match="its bits aren't those that were written") as caught:
+            take(path)
+        assert caught.value.code == "E8081"
+
+
+def test_damaged_weights_of_a_folder_are_told(folder: Path) -> None:
+    checkpoints.write_best(folder, parameters(), mark(1))
+    assert same(presk.load_file(folder), parameters())
+    flip(folder / checkpoints.BEST)
+    with pytest.raises(PreskError, match="is damaged"):
+        presk.load_file(folder)
+
+
 def test_weights_and_state_of_two_runs_do_not_go_together(folder: Path) -> None:
     write(folder, 1)
     state = checkpoints.weights_path(folder, 1).with_suffix(".state.safetensors")
@@ -152,8 +177,9 @@ def test_a_foreign_one_is_refused_by_what_differs(folder: Path) -> None:
     with pytest.raises(PreskError, match="another seed: 7, not 8") as caught:
         checkpoints.newest(folder, {**SETTINGS, "seed": "8"})
     assert caught.value.code == "E8082"
-    with pytest.raises(PreskError, match="another program, or other constants"):
-        checkpoints.newest(folder, {**SETTINGS, "program": "sha256:01"})
+    for others in ({}, {"batch": "9", "seed": "8"}):
+        with pytest.raises(PreskError, match="another program, or other constants"):
+            checkpoints.newest(folder, {**SETTINGS, "program": "sha256:01", **others})
 
 
 def test_weights_of_a_folder_are_the_best_else_the_newest(folder: Path) -> None:

@@ -394,7 +394,14 @@ def test_a_loss_that_is_no_number_ends_a_training(tmp_path: Path) -> None:
         ("", {"settings": {"batch": "x"}}, "E2001"),
         ("", {"realize": presk.Realization("f32", quant={"m.w": {"type": "int8", "axis": 0}})}, "E8079"),
         ("", {"resume": True}, "E8080"),
-        ("", {"seed": 1 << 64}, "E6034"),
+        ("", {"seed": 1 << 64}, "E6020"),
+        ("", {"settings": {"seed": "2 ** 64"}}, "E6020"),
+        ("clip = -sqrt(2)\n", {}, "E8028"),
+        ("", {"settings": {"lr": "0 - sqrt(2)"}}, "E8026"),
+        ("", {"settings": {"lr": "cosine(peak = 1, floor = sqrt(2))"}}, "E8026"),
+        ("", {"settings": {"lr": "cosine(peak = 1, floor = 1 - sqrt(2))"}}, "E8026"),
+        ('data = arrays("x.npz", split = sqrt(2))\n', {}, "E8027"),
+        ('data = arrays("x.npz", split = 1 - sqrt(2))\n', {}, "E8027"),
         ("", {"backend": "cuda"}, "E9002"),
         ("", {"threads": 0}, "E9007"),
     ],
@@ -403,6 +410,40 @@ def test_what_can_not_run_says_so(keys: str, settings: dict[str, Any], code: str
     with pytest.raises(PreskError) as caught:
         fit(keys, **settings)
     assert caught.value.code == code, caught.value.render()
+
+
+def test_the_greatest_seed_trains_and_numbers_that_are_no_fractions_do() -> None:
+    assert len(fit(seed=(1 << 64) - 1, steps=2).losses) == 2
+    keys = 'clip = sqrt(2); data = arrays("x.npz", split = 1 / sqrt(2))\n'
+    run = fit(keys, settings={"lr": "linear(peak = sqrt(2) / 10, floor = exp(-9))"}, steps=2)
+    assert len(run.losses) == 2
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ("", None),
+        ("eval = 1\n", "nothing is measured: no `split` leaves rows for it"),
+        ('data = arrays("x.npz", split = 1)\n', None),
+        ('data = arrays("x.npz", split = 0.5)\n', None),
+        ('data = tokens("t.npy", split = 0.9)\n', "nothing is measured: what `split` leaves makes no row"),
+    ],
+)
+def test_a_measurement_that_nothing_is_left_for_is_told(tmp_path: Path, keys: str, says: str | None) -> None:
+    heard: list[str] = []
+    text = f"{LINEAR}{BLOCK}{keys}\n}}\n"
+    if "tokens" in keys:
+        np.save(tmp_path / "t.npy", np.arange(50) % 4)
+        text = f"""
+        module E {{ w: real[4, 4] = zeros }}
+        fn loss(m: E, batch: {{x: nat[b, t: 9] < 4, y: nat[b, t: 9] < 4}}) -> real {{ mean(embed(m.w, batch.x)) }}
+        {BLOCK.replace("Linear{2, 1}", "E")}{keys}
+        }}"""
+    block = Program(written(tmp_path, text), "p")["fit"]
+    data = None if "tokens" in keys else DATA
+    listen = [lambda event: heard.append(event.text) if isinstance(event, Remark) else None]
+    presk.train(block, data=data, steps=2, callbacks=listen)
+    assert [each for each in heard if "measured" in each] == ([] if says is None else [says])
 
 
 def test_a_block_without_an_end_is_given_one() -> None:

@@ -99,6 +99,18 @@ def test_a_table_is_scaled_by_the_rows_that_train(tmp_path: Path) -> None:
     assert found.measure.take(np.array([0]))["x"].tolist() == [[98, 198]]
 
 
+def test_what_can_not_be_scaled_is_told(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b,c\n1,1e300,3\n3,2,6\n100,200,9\n")
+    recipe = 'data = csv("t.csv", x = ["a", "b"], y = ["c"], standardize = true)'
+    assert "can't be standardized" in refused("E8073", tmp_path, LINEAR, "Linear{2, 1}", recipe).diagnostics[0].message
+    assert every(data_of(tmp_path, LINEAR, "Linear{2, 1}", recipe.replace(", standardize = true", "")))["y"]
+
+
+def test_a_list_of_columns_has_one(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,c\n1,3\n")
+    refused("E8027", tmp_path, LINEAR, "Linear{0, 1}", 'data = csv("t.csv", x = [], y = ["c"])')
+
+
 def test_labels_become_sorted_indices_below_their_bound(tmp_path: Path) -> None:
     program = (
         "module M { w: real[2] = zeros }\n"
