@@ -39,7 +39,7 @@ test-slow: setup  ## the tests that `make test` leaves out
 	$(PYTEST) -m slow
 
 test-functions: setup  ## the elementary functions over runs, on every f32 there is and 10⁸ numbers of f64
-	export PRESK_FUNCTIONS=all; $(CARGO) test --release --locked --package presk-rt --test functions
+	export PRESK_FUNCTIONS=all; $(CARGO) test --release --locked --package presk-rt --test functions --test powers
 
 # What links for AArch64 and what runs it, by Debian's names and places; another system's can be given.
 AARCH64_LINKER ?= aarch64-linux-gnu-gcc

@@ -2,8 +2,8 @@
 
 Ratios are of times in one run, each the best of some, all taken by turns, of the thread's own clock. What isn't
 installed is said and left out; where the library a figure is wanted against is missing, nanoseconds per element stand
-alone. Wanted: exp and log over 2²⁰ elements at most 1.6 times NumPy's time, tanh 3.5, erf 4 times PyTorch's; softmax
-and layer norm of [3072, 512] at most 1.2 times PyTorch's, gelu and silu 3.
+alone. Wanted: exp and log over 2²⁰ elements at most 1.6 times NumPy's time, tanh 3.5, pow 4, erf 4 times PyTorch's;
+softmax and layer norm of [3072, 512] at most 1.2 times PyTorch's, gelu and silu 3.
 
 Run: .venv/bin/python benchmarks/functions.py
 """
@@ -29,6 +29,7 @@ fn exp_of(x: real[n]) -> real[n] { exp(x) }
 fn log_of(x: real[n]) -> real[n] { log(x) }
 fn tanh_of(x: real[n]) -> real[n] { tanh(x) }
 fn erf_of(x: real[n]) -> real[n] { erf(x) }
+fn pow_of(x: real[n], y: real[n]) -> real[n] { x ** y }
 fn softmax_of(x: real[b, n]) -> real[b, n] { softmax(x, axis = n) }
 fn norm_of(x: real[b, n], g: real[n], c: real[n]) -> real[b, n] {
   let centred = x - mean(x, axis = n)
@@ -91,6 +92,7 @@ def rows(torch: Any, scipy: Any) -> list[Row]:
         Row("log", "log_of", (positive,), {"numpy": lambda: np.log(positive)}, ("numpy", 1.6)),
         Row("tanh", "tanh_of", (x,), {"numpy": lambda: np.tanh(x)}, ("numpy", 3.5)),
         Row("erf", "erf_of", (x,), {}, ("torch", 4.0)),
+        Row("pow", "pow_of", (positive, x), {"numpy": lambda: np.power(positive, x)}, ("numpy", 4.0)),
         Row("softmax", "softmax_of", (wide,), {"numpy": lambda: numpy_softmax(wide)}, ("torch", 1.2)),
         Row(
             "layer norm",
@@ -130,6 +132,8 @@ def add_torch(torch: Any, rows: dict[str, Row], x: Any, wide: Any, gain: Any, sh
     line, plane, g, c = (torch.from_numpy(each) for each in (x, wide, gain, shift))
     rows["tanh"].others["torch"] = lambda: torch.tanh(line)
     rows["erf"].others["torch"] = lambda: torch.erf(line)
+    bases = torch.from_numpy(rows["pow"].arguments[0])
+    rows["pow"].others["torch"] = lambda: torch.pow(bases, line)
     rows["softmax"].others["torch"] = lambda: torch.softmax(plane, -1)
     rows["layer norm"].others["torch"] = lambda: functional.layer_norm(plane, (COLUMNS,), g, c, 1e-5)
     rows["gelu"].others["torch"] = lambda: functional.gelu(plane)

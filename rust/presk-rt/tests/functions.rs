@@ -4,95 +4,12 @@
 //! test-functions`) every f32 there is, and 10⁸ of f64; PRESK_FUNCTIONS=few (`make test-aarch64`, under emulation) 2¹⁸
 //! and 10⁵. NaNs count as NaNs.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+mod numbers;
 
+use numbers::{Bits, CHUNK, Random, chunks, wanted};
 use presk_kernel::ir::Function;
 use presk_rt::isa::Isa;
-use presk_rt::runs::{self, Real};
-
-/// Numbers that are given to a routine at once.
-const CHUNK: usize = 1 << 14;
-
-/// The one of three numbers that PRESK_FUNCTIONS asks for.
-fn wanted<T>(few: T, sample: T, all: T) -> T {
-    match std::env::var("PRESK_FUNCTIONS").as_deref() {
-        Ok("all") => all,
-        Ok("few") => few,
-        _ => sample,
-    }
-}
-
-/// A type whose numbers are compared by their bits.
-trait Bits: Real + Default + Send + Sync {
-    fn bits(self) -> u64;
-    fn of(bits: u64) -> Self;
-    fn function(function: Function) -> fn(Self) -> Self;
-    fn power(base: Self, exponent: Self) -> Self;
-}
-
-macro_rules! bits {
-    ($real:ty, $word:ty, $power:path, $($function:ident = $path:path),*) => {
-        impl Bits for $real {
-            fn bits(self) -> u64 {
-                if self.is_nan() { u64::MAX } else { u64::from(self.to_bits()) }
-            }
-
-            #[allow(clippy::cast_possible_truncation, reason = "the lower half is what an f32 has")]
-            fn of(bits: u64) -> Self {
-                Self::from_bits(bits as $word)
-            }
-
-            fn function(function: Function) -> fn(Self) -> Self {
-                match function {
-                    $(Function::$function => $path),*
-                }
-            }
-
-            fn power(base: Self, exponent: Self) -> Self {
-                $power(base, exponent)
-            }
-        }
-    };
-}
-
-bits!(
-    f32,
-    u32,
-    libm::powf,
-    Exp = libm::expf,
-    Expm1 = libm::expm1f,
-    Log = libm::logf,
-    Log1p = libm::log1pf,
-    Tanh = libm::tanhf,
-    Sin = libm::sinf,
-    Cos = libm::cosf,
-    Erf = libm::erff
-);
-bits!(
-    f64,
-    u64,
-    libm::pow,
-    Exp = libm::exp,
-    Expm1 = libm::expm1,
-    Log = libm::log,
-    Log1p = libm::log1p,
-    Tanh = libm::tanh,
-    Sin = libm::sin,
-    Cos = libm::cos,
-    Erf = libm::erf
-);
-
-/// A stream of bits that a number decides.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-}
+use presk_rt::runs;
 
 fn check<T: Bits>(function: Function, numbers: &[T]) {
     let scalar = T::function(function);
@@ -112,23 +29,11 @@ fn check<T: Bits>(function: Function, numbers: &[T]) {
     }
 }
 
-/// Checks chunks 0 … `count` − 1 of every function on as many threads as there are cores.
+/// Checks chunks 0 … `count` − 1 of every function.
 fn check_chunks<T: Bits>(count: u64, chunk: impl Fn(u64) -> Vec<T> + Sync) {
-    let next = AtomicU64::new(0);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|| {
-                loop {
-                    let number = next.fetch_add(1, Ordering::Relaxed);
-                    if number >= count {
-                        return;
-                    }
-                    let numbers = chunk(number);
-                    Function::ALL.into_iter().for_each(|function| check(function, &numbers));
-                }
-            });
-        }
+    chunks(count, |number| {
+        let numbers = chunk(number);
+        Function::ALL.into_iter().for_each(|function| check(function, &numbers));
     });
 }
 
@@ -226,45 +131,6 @@ fn edges_of_both_types() {
         check(function, &double);
         check(function, &single);
     }
-}
-
-fn check_powers<T: Bits>(bases: &[T], exponents: &[T]) {
-    let mut found = vec![T::default(); bases.len()];
-    for isa in Isa::available() {
-        runs::power(isa, bases, exponents, &mut found);
-        for ((&base, &exponent), &found) in bases.iter().zip(exponents).zip(&found) {
-            let (wanted, isa) = (T::power(base, exponent).bits(), isa.name());
-            assert_eq!(found.bits(), wanted, "{:x} to the power of {:x}, {isa}", base.bits(), exponent.bits());
-        }
-    }
-}
-
-/// Bases and exponents of every kind, and of sizes whose powers are numbers.
-fn powers<T: Bits>(count: usize, of: impl Fn(f64) -> T) {
-    let mut random = Random(7);
-    let mut part = || (random.next() >> 11) as f64 / (1u64 << 53) as f64;
-    let bases: Vec<T> = (0..count).map(|at| of(if at % 4 == 0 { part() - 0.5 } else { part() * 8.0 })).collect();
-    let exponents: Vec<T> = (0..count).map(|at| of(if at % 3 == 0 { 3.0 } else { part() * 40.0 - 20.0 })).collect();
-    check_powers(&bases, &exponents);
-    let mut random = Random(11);
-    let bases: Vec<T> = (0..count).map(|_| T::of(random.next())).collect();
-    let exponents: Vec<T> = (0..count).map(|_| T::of(random.next())).collect();
-    check_powers(&bases, &exponents);
-}
-
-#[test]
-#[allow(clippy::cast_possible_truncation, reason = "the nearest f32 is meant")]
-fn powers_of_both_types() {
-    let count = wanted(20_000, 200_000, 10_000_000);
-    powers::<f64>(count, |x| x);
-    powers::<f32>(count, |x| x as f32);
-    let special = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 1e9, 1e300, f64::INFINITY, f64::NAN, f64::MIN_POSITIVE];
-    let special: Vec<f64> = special.iter().flat_map(|&each| [each, -each]).collect();
-    let pairs = || special.iter().flat_map(|&base| special.iter().map(move |&exponent| (base, exponent)));
-    let (bases, exponents): (Vec<f64>, Vec<f64>) = pairs().unzip();
-    check_powers(&bases, &exponents);
-    let (bases, exponents): (Vec<f32>, Vec<f32>) = pairs().map(|(a, b)| (a as f32, b as f32)).unzip();
-    check_powers(&bases, &exponents);
 }
 
 /// Every length up to two blocks and a rest: no element is left out, none beyond the run is touched.

@@ -149,6 +149,29 @@ pub fn patch<T: Copy, const L: usize>(
     }
 }
 
+/// The same of a function of two arguments.
+#[inline(always)]
+pub fn patch_of_two<T: Copy, const L: usize>(
+    left: &Block<T, L>,
+    right: &Block<T, L>,
+    y: &mut Block<T, L>,
+    covers: impl Fn(T, T) -> bool,
+    function: fn(T, T) -> T,
+) {
+    let mut uncovered = 0u32;
+    for (&left, &right) in left.0.iter().zip(&right.0) {
+        uncovered |= u32::from(!covers(left, right));
+    }
+    if uncovered == 0 {
+        return;
+    }
+    for ((y, &left), &right) in y.0.iter_mut().zip(&left.0).zip(&right.0) {
+        if !covers(left, right) {
+            *y = function(left, right);
+        }
+    }
+}
+
 /// Runs a program of blocks over `count` elements. The last block is filled up with the run's last element.
 ///
 /// # Safety
