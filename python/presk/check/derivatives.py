@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from presk.check.calls import Prepared, call_abstract, call_path, prepare, refuse_draws, restore_names
 from presk.check.context import Context, coerce
 from presk.check.emit import Handle, NeedsLeaf
-from presk.check.operators import argument_type, check_result
+from presk.check.names import method_of
+from presk.check.operators import Operator, argument_type, check_result
 from presk.check.values import Abstract, Cotangent, Data, Derived, FunctionValue, Method, Number, Value, describe
 from presk.shapes import constants
-from presk.shapes.types import TupleOf, Type
+from presk.shapes.types import ModuleOf, TupleOf, Type
 from presk.syntax import tree
 from presk.text.diagnostics import fail
 from presk.text.spans import Span
@@ -31,11 +32,21 @@ def derive(context: Context, kind: str, node: tree.Call) -> Value:
             raise fail("E3002", f"`{kind}` takes a function and `wrt`", argument.span, f"`{kind}(f, wrt = (0, 2))(…)`")
     if not functions:
         raise fail("E3002", f"`{kind}` takes a function", node.span, f"`{kind}(f)(arguments)`")
-    value = context.evaluate(functions[0])
-    if not isinstance(value, (FunctionValue, Method, Abstract)):
+    value = _applied(context, context.evaluate(functions[0]))
+    if not isinstance(value, (FunctionValue, Method, Abstract, Derived)) or (
+        isinstance(value, Derived) and value.kind == "vjp"
+    ):
         hint = "declare a `fn` that calls it"
         raise fail("E5002", f"`{kind}` takes a declared function, not {describe(value)}", functions[0].span, hint)
     return Derived(kind, value, wrt, single, place)
+
+
+def _applied(context: Context, value: Value) -> Value:
+    """The function that a module's tree is, called: its `apply`."""
+    if isinstance(value, Data) and isinstance(value.type, ModuleOf):
+        function = method_of(context.session.module_declaration(value.type), value.type, "apply")
+        return value if function is None else Method(function, value)
+    return value
 
 
 def _wrt(context: Context, written: tree.Expr) -> tuple[tuple[int, ...], bool]:
@@ -71,7 +82,8 @@ class _Primal:
     """The function that is differentiated, called: its result, and the type of each argument in the parentheses.
 
     An argument's is None where it is known at binding. `prepared` is None of a function that isn't known yet; `leading`
-    are the data arguments before the first in the parentheses.
+    are the data arguments before the first in the parentheses. `operators` are what that function is under already,
+    the innermost first: of `grad(grad(f))` one.
     """
 
     result: Type
@@ -79,9 +91,12 @@ class _Primal:
     prepared: Prepared | None
     path: str
     leading: int
+    operators: tuple[Operator, ...] = ()
 
 
 def _primal(context: Context, derived: Derived, node: tree.Call) -> _Primal:
+    if isinstance(derived.function, Derived):
+        return _derived(derived.function, _primal(context, derived.function, node), node)
     function, leading = derived.function, None
     if isinstance(function, Abstract):
         call_abstract(context, function, node.arguments, node.span)
@@ -99,14 +114,30 @@ def _primal(context: Context, derived: Derived, node: tree.Call) -> _Primal:
     return _Primal(restore_names(result, prepared.original), kinds[first:], prepared, path, first)
 
 
+def _derived(derived: Derived, primal: _Primal, node: tree.Call) -> _Primal:
+    """A function under one operator more."""
+    check_result(derived.kind, primal.result, node.span)
+    gradient = _gradient(derived, primal.arguments)
+    result = gradient if derived.kind == "grad" else TupleOf((primal.result, gradient))
+    return replace(primal, result=result, operators=(*primal.operators, _operator(derived, primal)))
+
+
+def _operator(derived: Derived, primal: _Primal) -> Operator:
+    """A derivative's operator, whose numbers are those of the function's data parameters."""
+    if primal.prepared is None:
+        return Operator(derived.kind, derived.wrt, derived.single)
+    data = [parameter.kind == "data" for parameter in primal.prepared.instance.signature.parameters]
+    wrt = tuple(sum(data[: primal.leading + number]) for number in derived.wrt)
+    return Operator(derived.kind, wrt, derived.single)
+
+
 def _emit(context: Context, derived: Derived, primal: _Primal, cotangent: Handle, span: Span) -> Data | None:
     """The call of the derivative's function; None while nothing is bound."""
     if context.session.symbolic or primal.prepared is None:
         return None
     prepared = primal.prepared
-    data = [parameter.kind == "data" for parameter in prepared.instance.signature.parameters]
-    wrt = tuple(sum(data[: primal.leading + number]) for number in derived.wrt)
-    name, result = context.session.derive(derived.kind, prepared.instance, wrt, derived.single, span)
+    operators = (*primal.operators, _operator(derived, primal))
+    name, result = context.session.derive(operators, prepared.instance, span)
     result = restore_names(result, prepared.original)
     handles = [argument.handle for argument in prepared.arguments]
     handles += [cotangent] if derived.kind == "vjp" else []

@@ -7,9 +7,11 @@ nothing bound; `core.bind` the one that makes Core of an entry.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from presk.check.nesting import Nesting
+from presk.check.operators import Operator
 from presk.check.paths import CallPaths
 from presk.check.scope import Declaration, Files
 from presk.check.signature import Signature
@@ -89,10 +91,10 @@ class Session(ABC):
     def instantiate(self, instance: Instance, span: Span) -> tuple[str, Type]:
         """The name and the result's type of a function at an instance."""
 
-    def derive(self, kind: str, instance: Instance, wrt: tuple[int, ...], single: bool, span: Span) -> tuple[str, Type]:
+    def derive(self, operators: Sequence[Operator], instance: Instance, span: Span) -> tuple[str, Type]:
         """The name and result of the function that a derivative of a bound instance is; of `core.bind`'s session alone.
 
-        `wrt` are numbers of its data parameters.
+        The innermost operator comes first; what they choose are numbers of its data parameters.
         """
         raise InternalError("what isn't bound isn't derived")
 

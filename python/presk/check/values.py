@@ -110,7 +110,7 @@ class Derived:
     """
 
     kind: str
-    function: FunctionValue | Method | Abstract
+    function: FunctionValue | Method | Abstract | Derived
     wrt: tuple[int, ...]
     single: bool
     place: Span

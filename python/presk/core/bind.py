@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from presk.check.bound import BoundConstants
 from presk.check.calls import elaborate, hide_names, session_signature
 from presk.check.entries import find_entry
-from presk.check.operators import Operator, check_operator, split_operators
+from presk.check.operators import NESTED_LIMIT, Operator, check_operator, split_operators
 from presk.check.program import Checked
 from presk.check.session import Instance
 from presk.check.signature import RUN, Signature
@@ -21,7 +21,8 @@ from presk.check.typing import DIMENSION
 from presk.check.values import FunctionType, FunctionValue
 from presk.core.build import Builder
 from presk.core.hash import core_hash
-from presk.core.nodes import Function, Parameter, Program
+from presk.core.nodes import Call, Function, Parameter, Program
+from presk.core.printer import bodies
 from presk.core.simplify import simplify
 from presk.core.vjp.transform import Deriver
 from presk.shapes import types
@@ -76,7 +77,8 @@ def bind_function(
         taken = [next(kinds) if each else None for each in data]
         check_operator(operator, taken, result, instance.signature.declaration.node.name_span)
         wrt = tuple(sum(data[:number]) for number in operator.wrt)
-        name, result = session.derivative(operator.kind, name, wrt, operator.single)
+        made = Operator(operator.kind, wrt, operator.single)
+        name, result = session.derivative(made, name, instance.signature.declaration.node.name_span)
         data += [True] if operator.kind == "vjp" else []
     program = Program(tuple(session.functions))
     return simplify(program) if simplified else program
@@ -99,7 +101,8 @@ class BindSession(BoundConstants):
         self.deriver = Deriver(())
         self.derived: set[str] = set()
         self.hashes: dict[str, str] = {}
-        self.derivatives: dict[tuple[str, str, tuple[int, ...], bool], str] = {}
+        self.derivatives: dict[tuple[Operator, str], str] = {}
+        self.orders: dict[str, int] = {}
 
     def instantiate(self, instance: Instance, span: Span) -> tuple[str, Type]:
         """The name and result of the Core function of an instance, made now if it isn't yet."""
@@ -121,19 +124,24 @@ class BindSession(BoundConstants):
         """Where a function that is bound draws, by its name; None where it doesn't."""
         return self.draws[name]
 
-    def derive(self, kind: str, instance: Instance, wrt: tuple[int, ...], single: bool, span: Span) -> tuple[str, Type]:
-        """The name and result of a derivative's Core function, made of the simplified function."""
-        name, _ = self.instantiate(instance, span)
-        return self.derivative(kind, name, wrt, single)
+    def derive(self, operators: Sequence[Operator], instance: Instance, span: Span) -> tuple[str, Type]:
+        """The name and result of a derivative's Core function, made of the simplified function. E5003."""
+        name, result = self.instantiate(instance, span)
+        for operator in operators:
+            name, result = self.derivative(operator, name, span)
+        return name, result
 
     def parameters(self, name: str) -> tuple[Parameter, ...]:
         """The parameters of a Core function made before."""
         return next(each.parameters for each in self.functions if each.name == name)
 
-    def derivative(self, kind: str, name: str, wrt: tuple[int, ...], single: bool) -> tuple[str, Type]:
+    def derivative(self, operator: Operator, name: str, span: Span) -> tuple[str, Type]:
         """The same of a Core function made before, by its name."""
-        key = (kind, name, wrt, single)
+        key = (operator, name)
         if key not in self.derivatives:
+            if self.order(name) >= NESTED_LIMIT:
+                message = f"derivatives are taken of derivatives more than {NESTED_LIMIT} times over"
+                raise fail("E5003", message, span, "each makes a function several times as long")
             if name not in self.hashes:
                 below = self.functions[: next(at for at, each in enumerate(self.functions) if each.name == name) + 1]
                 program = simplify(Program(tuple(below)))
@@ -141,12 +149,21 @@ class BindSession(BoundConstants):
                 self.hashes[name] = core_hash(program)
             self.deriver.taken |= self.names.keys() | {each.name for each in self.functions}
             before = len(self.deriver.made)
-            made = self.deriver.operator(kind, name, wrt, single, self.hashes[name])
+            made = self.deriver.operator(operator.kind, name, operator.wrt, operator.single, self.hashes[name])
             self.functions += self.deriver.made[before:]
             self.derived |= {each.name for each in self.deriver.made[before:]}
             self.derivatives[key] = made
+            self.orders[made] = self.order(name) + 1
         made = self.derivatives[key]
         return made, self.deriver.functions[made].result
+
+    def order(self, name: str) -> int:
+        """How many derivatives of derivatives a Core function made before holds: of `grad(grad(f))` two."""
+        if name not in self.orders:
+            function = next(each for each in self.functions if each.name == name)
+            lets = (let.value for body in bodies(function.body) for let in body.lets)
+            self.orders[name] = max((self.order(each.function) for each in lets if isinstance(each, Call)), default=0)
+        return self.orders[name]
 
     def _name(self, instance: Instance) -> str:
         base = _base_name(instance)

@@ -23,7 +23,7 @@ PROGRAMS = {
     for code, about in all_codes().items()
     if code.startswith(FAMILIES) and not about.example.startswith("presk") and code not in ("E8003",)
 }
-OWN_TESTS = {"E2004", "E2007", "E2008", "E2009", "E4009"}
+OWN_TESTS = {"E2004", "E2007", "E2008", "E2009", "E4009", "E5003"}
 """Their examples need several files, a large one, or to be bound: shown here by tests of their own."""
 
 COMMANDS = {
@@ -89,6 +89,14 @@ def test_maps_inside_of_maps_over_too_many_leaves() -> None:
     checked, found = check_source(Source("example.psk", all_codes()["E4009"].example))
     assert found == ()
     assert refusal(lambda: bind(checked, "f")) == ["E4009"]
+
+
+def test_derivatives_of_too_high_an_order() -> None:
+    checked, found = check_source(Source("example.psk", all_codes()["E5003"].example))
+    assert found == ()
+    assert len(bind(checked, "sixth").functions) > 6
+    assert refusal(lambda: bind(checked, "ninth")) == ["E5003"]
+    assert refusal(lambda: bind(checked, "grad(grad(grad(sixth)))")) == ["E5003"]
 
 
 def refusal(run: Callable[[], object]) -> list[str]:

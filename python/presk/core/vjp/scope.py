@@ -8,7 +8,7 @@ folder.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Union
@@ -182,10 +182,37 @@ class Scope:
                     case Injected():
                         return found
             case Ref():
-                known = self.memo.get(operand)
-                if known is None:
-                    known = self.memo[operand] = self.look_up(operand)
-                return known
+                if operand not in self.memo:
+                    self._find(operand)
+                return self.memo[operand]
+
+    def _find(self, wanted: Ref) -> None:
+        """Takes a tensor of the primal into the memo, and what it is computed of before it, however long that chain."""
+        pending = [wanted]
+        while pending:
+            ref = pending[-1]
+            missing = next((each for each in self._needed(ref) if each not in self.memo), None)
+            if missing is not None:
+                pending.append(missing)
+                continue
+            pending.pop()
+            if ref not in self.memo:
+                self.memo[ref] = self.look_up(ref)
+
+    def _needed(self, ref: Ref) -> Iterator[Ref]:
+        """The tensors of the primal that `look_up` asks this body for."""
+        let = self.primal.lets.get(ref.number)
+        if ref.number not in self.own or let is None or ref in self.memo:
+            return
+        match let.value:
+            case MakeTuple(items) if (inside := self._item(items, ref)) is not None:
+                yield inside
+            case Apply(operands=operands) if ref.number not in self.primal.stored and Ref(ref.number) not in self.memo:
+                for operand in operands:
+                    if not isinstance(operand, Literal):
+                        yield operand.operand if isinstance(operand, Injected) else operand
+            case _:
+                return
 
     def look_up(self, ref: Ref) -> Operand:
         """The value of a tensor of the primal, met for the first time."""
@@ -196,14 +223,9 @@ class Scope:
         let = self.primal.lets.get(ref.number)
         if let is None:
             return self.parameter(ref)
-        type_ = operand_type(ref, self.primal.types)
         match let.value:
-            case MakeTuple(items) if ref.path:
-                item = items[int(ref.path[0])]
-                if isinstance(item, Ref):
-                    inside = Ref(item.number, (*item.path, *ref.path[1:]))
-                    if operand_type(inside, self.primal.types) == type_:
-                        return self.value(inside)
+            case MakeTuple(items) if (inside := self._item(items, ref)) is not None:
+                return self.value(inside)
             case Apply() as apply if ref.number not in self.primal.stored:
                 whole = Ref(ref.number)
                 made = self.memo.get(whole) or self.again(let, apply)
@@ -211,7 +233,16 @@ class Scope:
                 return made if isinstance(made, Literal) or not ref.path else Ref(_number(made), ref.path)
             case _:
                 pass
-        return self.keep(ref, type_)
+        return self.keep(ref, operand_type(ref, self.primal.types))
+
+    def _item(self, items: Sequence[Operand], ref: Ref) -> Ref | None:
+        """What a component of a tuple was made of, where it has that type."""
+        item = items[int(ref.path[0])] if ref.path else None
+        if not isinstance(item, Ref):
+            return None
+        inside = Ref(item.number, (*item.path, *ref.path[1:]))
+        same = operand_type(inside, self.primal.types) == operand_type(ref, self.primal.types)
+        return inside if same else None
 
     def kept_value(self, ref: Ref, type_: Type) -> Operand:
         """What a loop or call of this body keeps (KEPT), as `keep` gives it, once."""

@@ -114,6 +114,17 @@ def test_interior_lets_are_computed_again_and_roots_kept() -> None:
     assert [each.key for each in sites(both) if each.function == "f_forward"] == ["f/%2", "f/%6"]
 
 
+def test_a_chain_of_any_length_is_computed_again() -> None:
+    """What is inside of one group may be as many lets as a text holds."""
+    count = 700
+    lines = "\n".join("  let x = sin(x) * 1.5" for _ in range(count))
+    program = bind(presk.loads(f"fn f(x: real[2]) -> real {{\n{lines}\n  sum(x)\n}}").checked, "grad(f)")
+    verify(program)
+    adjoint = next(each for each in program.functions if each.name == "f_adjoint")
+    again = [let.value for let in adjoint.body.lets if let.again]
+    assert sum(each.primitive == "sin" for each in again if isinstance(each, Apply)) == count - 1
+
+
 def test_what_is_computed_again_belongs_to_every_group_that_reads_it() -> None:
     text = """
     fn f_adjoint(%0 : real[b: 4, n: 3], %1 : real[b: 4, n: 3]) -> (real[b: 4, n: 3], real[n: 3]) {
