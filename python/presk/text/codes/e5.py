@@ -14,8 +14,8 @@ CODES: dict[str, Code] = {
         "not something to differentiate",
         "`grad` and `value_and_grad` take a declared function, a parameter that is one, a module's tree (its `apply`), "
         "or what `grad` or `value_and_grad` made of one, with a result that is one real, or a real and a record that "
-        "is carried along; `vjp` takes any result and a cotangent of its type. A primitive is wrapped in a function, and "
-        "so is a vjp.",
+        "is carried along; `vjp` takes any result and a cotangent of its type. A primitive is wrapped in a function, "
+        "and so is a vjp.",
         "fn f(x: real[n]) -> real[n] { x * x }\nfn g(x: real[n]) -> real[n] { grad(f)(x) }    # vjp(f)(x)(ones[n])",
     ),
     "E5003": Code(
