@@ -24,6 +24,7 @@ use crate::isa::Isa;
 mod block;
 mod double;
 mod pack;
+mod parts;
 mod single;
 mod tables;
 

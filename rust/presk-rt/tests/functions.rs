@@ -54,7 +54,8 @@ fn f64_of_every_size() {
         let numbers = (0..CHUNK).map(|at| {
             let bits = random.next();
             let part = (bits >> 11) as f64 / (1u64 << 53) as f64 - 0.5;
-            match at % 4 {
+            // Of one kind side by side, or mixed: a block takes other ways where all its elements are of one range.
+            match if chunk % 2 == 0 { at % 4 } else { at / (CHUNK / 4) } {
                 0 => f64::of(bits),
                 1 => part * 20.0,
                 2 => part * 1600.0,
@@ -69,7 +70,7 @@ fn f64_of_every_size() {
 /// Numbers around which programs change, and the numbers beside each.
 fn edges() -> Vec<f64> {
     let mut edges = vec![0.0, f64::INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE];
-    edges.extend([1.0, 10.0, 20.0, 0.25, 0.5, 0.84375, 1.25, 6.0, 1.0 / 0.35, 0.75, 88.0, 709.0]);
+    edges.extend([1.0, 10.0, 20.0, 0.25, 0.5, 0.84375, 1.25, 6.0, 1.0 / 0.35, 0.75, 87.0, 88.0, 708.0, 709.0]);
     edges.extend([104.5, 89.0, 103.972_084, 87.336_55, 88.722_839, 745.133_219_101_941_1, 708.396_418_532_264_1]);
     edges.extend([709.782_712_893_384, 18.714_973, 38.816_242, 0.549_306_144_334_05, 0.255_412_811_882_99]);
     edges.extend([
@@ -130,16 +131,29 @@ fn edges_of_both_types() {
     for function in Function::ALL {
         check(function, &double);
         check(function, &single);
+        // Blocks of the numbers around one edge, of one sign.
+        for signs in 0..2 {
+            for (double, single) in double.chunks(18).zip(single.chunks(18)) {
+                check(function, &one_sign(double, signs));
+                check(function, &one_sign(single, signs));
+            }
+        }
     }
 }
 
-/// Every length up to two blocks and a rest: no element is left out, none beyond the run is touched.
+/// The numbers of one sign among those that come with either, again and again.
+fn one_sign<T: Copy>(numbers: &[T], sign: usize) -> Vec<T> {
+    numbers.iter().skip(sign).step_by(2).copied().cycle().take(130).collect()
+}
+
+/// Every length up to a block of every kind and a rest, and lengths around twice what the longest take together: no element
+/// is left out, none beyond the run is touched.
 #[test]
 fn runs_of_every_length() {
-    let numbers: Vec<f32> = (0..200u16).map(|at| f32::from(at) / 40.0 - 1.0).collect();
+    let numbers: Vec<f32> = (0..1100u16).map(|at| f32::from(at % 199) / 40.0 - 1.0).collect();
     for isa in Isa::available() {
         for function in Function::ALL {
-            for length in 0..numbers.len() {
+            for length in (0..200).chain(500..530).chain(1010..1100) {
                 let mut found = vec![f32::INFINITY; numbers.len()];
                 runs::apply(isa, function, &numbers[..length], &mut found[..length]);
                 let mut in_place = numbers.clone();

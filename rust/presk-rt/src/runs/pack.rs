@@ -1,30 +1,32 @@
-//! Taking the elements of a block that lie in a range together, and putting back what a program made of them.
+//! Taking the elements of a run together that aren't smaller than some size, and putting back what a program made of them.
 //!
 //! No arithmetic is done here: whichever way an instruction set does it, the elements are the same in the same order.
 
 #[cfg(target_arch = "x86_64")]
 pub use x86::{Avx2, Avx512};
 
-use super::block::Block;
-
 #[cfg(target_arch = "x86_64")]
 mod x86;
 
-/// Elements by size: neither below the least nor, if that is a number, at the bound or above. NaN is in every range.
-#[derive(Clone, Copy)]
-pub struct Range<T> {
-    pub least: T,
-    pub bound: T,
-}
+/// Elements that one word says of which of them are taken.
+pub const STEP: usize = 16;
 
-/// How an instruction set does it. Both look at the same elements: the block's, and perhaps what fills its last step up.
+/// How an instruction set does it.
 pub trait Pack<T> {
-    /// Copies the elements that lie in the range to the front of `taken`, in order, and says how many there are. What follows
-    /// them is overwritten.
-    fn take<const L: usize>(x: &Block<T, L>, range: Range<T>, taken: &mut Block<T, L>) -> usize;
+    /// Copies the elements that aren't smaller in size, NaN among them, to the front of `taken`, in order, says which they are and how many. What
+    /// follows them is overwritten.
+    ///
+    /// # Safety
+    /// `x` points to `count` elements that may be read, a multiple of [`STEP`], `taken` to as many that may be written, and
+    /// `which` to a word for each step.
+    unsafe fn take(x: *const T, count: usize, least: T, taken: *mut T, which: *mut u32) -> usize;
 
-    /// Copies values of the elements of `x` that lie in the range to their places.
-    fn put<const L: usize>(values: &Block<T, L>, x: &Block<T, L>, range: Range<T>, y: &mut Block<T, L>);
+    /// Copies values of those elements to their places.
+    ///
+    /// # Safety
+    /// `which` is what [`Self::take`] said of `count` elements; `values` points to as many that may be read, but where fewer
+    /// were taken, only those need be numbers; `y` points to as many that may be read and written.
+    unsafe fn put(values: *const T, which: *const u32, y: *mut T, count: usize);
 }
 
 /// Plain Rust, without branches.
@@ -34,28 +36,40 @@ macro_rules! plain {
     ($real:ty) => {
         impl Pack<$real> for Plain {
             #[inline(always)]
-            fn take<const L: usize>(x: &Block<$real, L>, range: Range<$real>, taken: &mut Block<$real, L>) -> usize {
-                let mut count = 0;
-                for &x in &x.0 {
-                    // What isn't taken is overwritten by the next.
-                    taken.0[count % L] = x;
-                    count += usize::from(holds(x.abs(), range));
+            unsafe fn take(x: *const $real, count: usize, least: $real, taken: *mut $real, which: *mut u32) -> usize {
+                let mut found = 0;
+                for at in (0..count).step_by(STEP) {
+                    let mut bits = 0;
+                    for lane in 0..STEP {
+                        // SAFETY: the caller's promise; as many as are found were looked at before.
+                        unsafe {
+                            let x = *x.add(at + lane);
+                            // What isn't taken is overwritten by the next.
+                            *taken.add(found) = x;
+                            let is_less = x.abs() < least;
+                            found += usize::from(!is_less);
+                            bits |= u32::from(!is_less) << lane;
+                        }
+                    }
+                    // SAFETY: the caller's promise.
+                    unsafe { *which.add(at / STEP) = bits };
                 }
-                count
+                found
             }
 
             #[inline(always)]
-            fn put<const L: usize>(
-                values: &Block<$real, L>,
-                x: &Block<$real, L>,
-                range: Range<$real>,
-                y: &mut Block<$real, L>,
-            ) {
-                let mut count = 0;
-                for (y, &x) in y.0.iter_mut().zip(&x.0) {
-                    let holds = holds(x.abs(), range);
-                    *y = if holds { values.0[count % L] } else { *y };
-                    count += usize::from(holds);
+            unsafe fn put(values: *const $real, which: *const u32, y: *mut $real, count: usize) {
+                let mut found = 0;
+                for at in (0..count).step_by(STEP) {
+                    // SAFETY: the caller's promise.
+                    let bits = unsafe { *which.add(at / STEP) };
+                    for lane in 0..STEP {
+                        if bits >> lane & 1 != 0 {
+                            // SAFETY: the caller's promise; so many were taken.
+                            unsafe { *y.add(at + lane) = *values.add(found) };
+                            found += 1;
+                        }
+                    }
                 }
             }
         }
@@ -64,10 +78,3 @@ macro_rules! plain {
 
 plain!(f32);
 plain!(f64);
-
-/// Whether a size is within the range.
-#[inline(always)]
-fn holds<T: PartialOrd>(size: T, range: Range<T>) -> bool {
-    let (is_less, is_beyond) = (size < range.least, size >= range.bound);
-    !is_less & !is_beyond
-}

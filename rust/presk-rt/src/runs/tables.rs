@@ -2,16 +2,29 @@
 
 use crate::isa::Isa;
 use crate::runs::Table;
-use crate::runs::block::{Block, LONG, SHORT, map, run, run_of_two};
+use crate::runs::block::{Block, LONG, SHORT, map, run, run_of_two, vectors};
+use crate::runs::parts::by_size;
 use crate::runs::{double, pack, single};
 
 /// A routine over one run, compiled with the features named.
 macro_rules! unary {
-    ($real:ty, $programs:ident::$function:ident, $pack:ty, [$($feature:tt)*]) => {{
+    ($real:ty, $programs:ident::$function:ident, $pack:ty, $long:expr, $short:expr, [$($feature:tt)*]) => {{
         $($feature)*
         unsafe extern "C" fn routine(source: *const $real, target: *mut $real, count: usize) {
             // SAFETY: the caller keeps the contract of `Unary`.
-            unsafe { run(source, target, count, $programs::$function::<$pack, LONG>, $programs::$function::<$pack, SHORT>) }
+            unsafe { run(source, target, count, $programs::$function::<$pack, $long>, $programs::$function::<$pack, $short>) }
+        }
+        routine
+    }};
+}
+
+/// A routine over one run of a function that has a program for each of three ranges of sizes.
+macro_rules! by_size {
+    ($real:ty, $programs:ident::$function:ident, $pack:ty, $long:expr, [$($feature:tt)*]) => {{
+        $($feature)*
+        unsafe extern "C" fn routine(source: *const $real, target: *mut $real, count: usize) {
+            // SAFETY: the caller keeps the contract of `Unary`.
+            unsafe { by_size::<$real, $pack, $programs::$function<$pack>, $long>(source, target, count) }
         }
         routine
     }};
@@ -40,8 +53,8 @@ macro_rules! with {
                     source,
                     target,
                     count,
-                    |x: &Block<$real, LONG>, y: &mut Block<$real, LONG>| map(x, y, |x| x $operation number),
-                    |x: &Block<$real, SHORT>, y: &mut Block<$real, SHORT>| map(x, y, |x| x $operation number),
+                    |x: &[$real; LONG], y: &mut Block<$real, LONG>| map(x, y, |x| x $operation number),
+                    |x: &[$real; SHORT], y: &mut Block<$real, SHORT>| map(x, y, |x| x $operation number),
                 );
             }
         }
@@ -51,41 +64,44 @@ macro_rules! with {
 
 /// The routines of one type, in the order of `Function::ALL`.
 macro_rules! table {
-    ($real:ty, $programs:ident, $pack:ty, $feature:tt) => {
+    ($real:ty, $programs:ident, $pack:ty, $bytes:literal, $feature:tt) => {{
+        const TWO: usize = vectors(2, $bytes, size_of::<$real>());
+        const FOUR: usize = vectors(4, $bytes, size_of::<$real>());
+        const EIGHT: usize = vectors(8, $bytes, size_of::<$real>());
         Table {
             functions: [
-                unary!($real, $programs::exp, $pack, $feature),
-                unary!($real, $programs::expm1, $pack, $feature),
-                unary!($real, $programs::log, $pack, $feature),
-                unary!($real, $programs::log1p, $pack, $feature),
-                unary!($real, $programs::tanh, $pack, $feature),
-                unary!($real, $programs::sin, $pack, $feature),
-                unary!($real, $programs::cos, $pack, $feature),
-                unary!($real, $programs::erf, $pack, $feature),
+                unary!($real, $programs::exp, $pack, FOUR, TWO, $feature),
+                unary!($real, $programs::expm1, $pack, EIGHT, TWO, $feature),
+                unary!($real, $programs::log, $pack, LONG, SHORT, $feature),
+                unary!($real, $programs::log1p, $pack, LONG, SHORT, $feature),
+                unary!($real, $programs::tanh, $pack, EIGHT, TWO, $feature),
+                unary!($real, $programs::sin, $pack, LONG, SHORT, $feature),
+                unary!($real, $programs::cos, $pack, LONG, SHORT, $feature),
+                by_size!($real, $programs::Erf, $pack, FOUR, $feature),
             ],
             maps: [with!($real, -, $feature), with!($real, /, $feature)],
             power: binary!($real, $programs::pow, $pack, $feature),
         }
-    };
+    }};
 }
 
 /// The routines of both types.
 macro_rules! tables {
-    ($isa:ident, $pack:ty, $feature:tt) => {
+    ($isa:ident, $pack:ty, $bytes:literal, $feature:tt) => {
         mod $isa {
-            use super::{Block, LONG, SHORT, Table, double, map, pack, run, run_of_two, single};
+            use super::{Block, LONG, SHORT, Table, by_size, double, map, pack, run, run_of_two, single, vectors};
 
-            pub static SINGLE: Table<f32> = table!(f32, single, $pack, $feature);
-            pub static DOUBLE: Table<f64> = table!(f64, double, $pack, $feature);
+            pub static SINGLE: Table<f32> = table!(f32, single, $pack, $bytes, $feature);
+            pub static DOUBLE: Table<f64> = table!(f64, double, $pack, $bytes, $feature);
         }
     };
 }
 
-tables!(baseline, pack::Plain, []);
+tables!(baseline, pack::Plain, 32, []);
 #[cfg(target_arch = "x86_64")]
-tables!(avx2, pack::Avx2, [#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]]);
+tables!(avx2, pack::Avx2, 32, [#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]]);
 #[cfg(target_arch = "x86_64")]
-tables!(avx512, pack::Avx512, [#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]]);
+tables!(avx512, pack::Avx512, 64, [#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,avx512f,avx512bw,avx512dq,avx512vl")]]);
 
 /// The routines of f32.
 pub fn single(isa: Isa) -> &'static Table<f32> {

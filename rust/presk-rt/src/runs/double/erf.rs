@@ -3,8 +3,8 @@
 use super::{exp, upper};
 use std::marker::PhantomData;
 
-use crate::runs::block::{Block, Program, begin, finish, go_on, map, part};
-use crate::runs::pack::{Pack, Range};
+use crate::runs::block::{Block, Program, begin, finish, go_on, map};
+use crate::runs::parts::BySize;
 
 const ERX: f64 = 8.45062911510467529297e-01;
 const EFX8: f64 = 1.02703333676410069053e+00;
@@ -75,14 +75,24 @@ const TINY: f64 = upper(0x3e30_0000);
 /// From here on the result is 1.
 const ONE: f64 = 6.0;
 
-#[inline(always)]
-pub fn erf<P: Pack<f64>, const L: usize>(x: &Block<f64, L>, y: &mut Block<f64, L>) {
-    // Where all are beyond the bound the program would be for nothing; elsewhere it costs less than taking elements out.
-    if x.any(|x| x.abs() < FIRST) {
+/// The function.
+pub struct Erf<P>(PhantomData<P>);
+
+impl<P> BySize<f64> for Erf<P> {
+    const BOUNDS: [f64; 2] = [FIRST, SECOND];
+    type First = First<P>;
+    type Second = Second<P>;
+    type Third = Last<P>;
+}
+
+/// Of size up to 0.84375.
+pub struct First<P>(PhantomData<P>);
+
+impl<P> Program<f64> for First<P> {
+    #[inline(always)]
+    fn run<const L: usize>(x: &[f64; L], y: &mut Block<f64, L>) {
         map(x, y, first);
     }
-    part::<_, P, Second<P, L>, L>(x, y, Range { least: FIRST, bound: SECOND });
-    part::<_, P, Last<P, L>, L>(x, y, Range { least: SECOND, bound: f64::NAN });
 }
 
 #[inline(always)]
@@ -96,11 +106,11 @@ fn first(x: f64) -> f64 {
 }
 
 /// Of size 0.84375 to 1.25.
-struct Second<P, const O: usize>(PhantomData<P>);
+pub struct Second<P>(PhantomData<P>);
 
-impl<P, const O: usize> Program<f64> for Second<P, O> {
+impl<P> Program<f64> for Second<P> {
     #[inline(always)]
-    fn run<const L: usize>(x: &Block<f64, L>, y: &mut Block<f64, L>) {
+    fn run<const L: usize>(x: &[f64; L], y: &mut Block<f64, L>) {
         map(x, y, |x| {
             let s = x.abs() - 1.0;
             let p = PA0 + s * (PA1 + s * (PA2 + s * (PA3 + s * (PA4 + s * (PA5 + s * PA6)))));
@@ -111,11 +121,11 @@ impl<P, const O: usize> Program<f64> for Second<P, O> {
 }
 
 /// Of size 1.25 and more.
-struct Last<P, const O: usize>(PhantomData<P>);
+pub struct Last<P>(PhantomData<P>);
 
-impl<P, const O: usize> Program<f64> for Last<P, O> {
+impl<P> Program<f64> for Last<P> {
     #[inline(always)]
-    fn run<const L: usize>(x: &Block<f64, L>, y: &mut Block<f64, L>) {
+    fn run<const L: usize>(x: &[f64; L], y: &mut Block<f64, L>) {
         let quotients = begin(x, |x| {
             let size = bounded(x);
             let s = 1.0 / (size * size);

@@ -24,7 +24,7 @@ const TINY: f64 = upper(0x3c90_0000);
 const FAR: f64 = 20.0;
 
 #[inline(always)]
-pub fn expm1<P, const L: usize>(x: &Block<f64, L>, y: &mut Block<f64, L>) {
+pub fn expm1<P, const L: usize>(x: &[f64; L], y: &mut Block<f64, L>) {
     let values = begin(x, |x| reduced(within(x, LEAST, MOST)));
     let values = go_on(x, &values, |_, [k, r, c]| [k, r, c, correction(r)]);
     finish(x, y, &values, |x, values| {
@@ -87,7 +87,7 @@ const LOWER: f64 = upper(0x3fd0_58af);
 const ONE: f64 = 19.5;
 
 #[inline(always)]
-pub fn tanh<P, const L: usize>(x: &Block<f64, L>, y: &mut Block<f64, L>) {
+pub fn tanh<P, const L: usize>(x: &[f64; L], y: &mut Block<f64, L>) {
     let values = begin(x, |x| {
         let size = size(x);
         reduced_double(if size < LOWER { -size } else { size })

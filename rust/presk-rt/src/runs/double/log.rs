@@ -49,7 +49,7 @@ fn sum(f: f64, k: f64, c: Option<f64>) -> f64 {
 }
 
 #[inline(always)]
-pub fn log<P, const L: usize>(x: &Block<f64, L>, y: &mut Block<f64, L>) {
+pub fn log<P, const L: usize>(x: &[f64; L], y: &mut Block<f64, L>) {
     map(x, y, |x| {
         let (k, m) = reduced(x);
         sum(m - 1.0, k, None)
@@ -58,7 +58,7 @@ pub fn log<P, const L: usize>(x: &Block<f64, L>, y: &mut Block<f64, L>) {
 }
 
 #[inline(always)]
-pub fn log1p<P, const L: usize>(x: &Block<f64, L>, y: &mut Block<f64, L>) {
+pub fn log1p<P, const L: usize>(x: &[f64; L], y: &mut Block<f64, L>) {
     map(x, y, |x| {
         let u = 1.0 + x;
         let (k, m) = reduced(u);

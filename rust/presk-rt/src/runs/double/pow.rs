@@ -1,7 +1,7 @@
 //! `pow` of bases of normal size and exponents up to 2³¹, and of every base to the powers 0, ½, 1, 2 and −1.
 
 use super::{power_of_two, upper, within};
-use crate::runs::block::{Block, begin, finish, go_on, patch_of_two};
+use crate::runs::block::{Block, all, begin, finish, go_on, patch_of_two};
 
 const DP_H: f64 = 5.84962487220764160156e-01;
 const DP_L: f64 = 1.35003920212974897128e-08;
@@ -49,16 +49,16 @@ const PLAIN: f64 = 1021.0;
 const HALF: f64 = upper(0x3fe0_0001);
 
 #[inline(always)]
-pub fn pow<P, const L: usize>(x: &Block<f64, L>, exponents: &Block<f64, L>, y: &mut Block<f64, L>) {
+pub fn pow<P, const L: usize>(x: &[f64; L], exponents: &[f64; L], y: &mut Block<f64, L>) {
     let mut is_rare = false;
-    for (&x, &exponent) in x.0.iter().zip(&exponents.0) {
+    for (&x, &exponent) in x.iter().zip(exponents) {
         is_rare |= !is_common(x, exponent);
     }
-    if !is_rare || exponents.any(|exponent| !is_simple(exponent)) {
+    if !is_rare || !all(exponents, is_simple) {
         powers::<P, L>(x, exponents, y);
     }
     if is_rare {
-        for ((y, &x), &exponent) in y.0.iter_mut().zip(&x.0).zip(&exponents.0) {
+        for ((y, &x), &exponent) in y.0.iter_mut().zip(x).zip(exponents) {
             let value = if x < 0.0 { signed(*y, exponent) } else { *y };
             *y = if is_simple(exponent) { simple(x, exponent) } else { value };
         }
@@ -76,11 +76,11 @@ fn is_common(x: f64, exponent: f64) -> bool {
 
 /// The powers of the bases' sizes, of normal ones.
 #[inline(always)]
-fn powers<P, const L: usize>(x: &Block<f64, L>, exponents: &Block<f64, L>, y: &mut Block<f64, L>) {
+fn powers<P, const L: usize>(x: &[f64; L], exponents: &[f64; L], y: &mut Block<f64, L>) {
     let values = begin(x, quotient);
     let values = go_on(x, &values, logarithm);
     let values = go_on(exponents, &values, product);
-    if values[2].any(|sum| sum.abs().to_bits() >= PLAIN.to_bits()) {
+    if !all(&values[2].0, |sum| sum.abs().to_bits() < PLAIN.to_bits()) {
         finish(exponents, y, &values, |_, values| bounded(values));
     } else {
         finish(exponents, y, &values, |_, values| plain(values));

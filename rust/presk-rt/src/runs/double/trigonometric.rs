@@ -37,7 +37,7 @@ const MIDDLE: f64 = 0.78538;
 const LEFT: f64 = 1.0 / 32768.0;
 
 #[inline(always)]
-pub fn sin<P, const L: usize>(x: &Block<f64, L>, y: &mut Block<f64, L>) {
+pub fn sin<P, const L: usize>(x: &[f64; L], y: &mut Block<f64, L>) {
     map(x, y, |x| {
         let value = quarter(x, 0);
         if x.abs() < TINY { x } else { value }
@@ -46,7 +46,7 @@ pub fn sin<P, const L: usize>(x: &Block<f64, L>, y: &mut Block<f64, L>) {
 }
 
 #[inline(always)]
-pub fn cos<P, const L: usize>(x: &Block<f64, L>, y: &mut Block<f64, L>) {
+pub fn cos<P, const L: usize>(x: &[f64; L], y: &mut Block<f64, L>) {
     map(x, y, |x| quarter(x, 1));
     patch(x, y, is_reduced, libm::cos);
 }

@@ -1,17 +1,15 @@
 //! With AVX-512, which has instructions for it, and with AVX2 and BMI2, whose permutations are given by bits.
 
 use std::arch::x86_64::{
-    __m128i, __m256, __m256i, _CMP_NGE_UQ, _CMP_NLT_UQ, _mm_cvtsi64_si128, _mm256_and_ps, _mm256_andnot_pd,
-    _mm256_andnot_ps, _mm256_blendv_ps, _mm256_castpd_ps, _mm256_castps_pd, _mm256_cmp_pd, _mm256_cmp_ps,
-    _mm256_cvtepu8_epi32, _mm256_loadu_ps, _mm256_movemask_ps, _mm256_permutevar8x32_ps, _mm256_set1_pd,
-    _mm256_set1_ps, _mm256_storeu_ps, _mm512_abs_pd, _mm512_abs_ps, _mm512_loadu_pd, _mm512_loadu_ps,
-    _mm512_mask_cmp_pd_mask, _mm512_mask_cmp_ps_mask, _mm512_mask_expand_pd, _mm512_mask_expand_ps,
-    _mm512_maskz_compress_pd, _mm512_maskz_compress_ps, _mm512_set1_pd, _mm512_set1_ps, _mm512_storeu_pd,
-    _mm512_storeu_ps, _pdep_u64, _pext_u64,
+    __m128i, __m256, __m256i, _CMP_NLT_UQ, _mm_cvtsi64_si128, _mm256_andnot_pd, _mm256_andnot_ps, _mm256_blendv_ps,
+    _mm256_castpd_ps, _mm256_castps_pd, _mm256_cmp_pd, _mm256_cmp_ps, _mm256_cvtepu8_epi32, _mm256_loadu_ps,
+    _mm256_movemask_ps, _mm256_permutevar8x32_ps, _mm256_set1_pd, _mm256_set1_ps, _mm256_storeu_ps, _mm512_abs_pd,
+    _mm512_abs_ps, _mm512_cmp_pd_mask, _mm512_cmp_ps_mask, _mm512_loadu_pd, _mm512_loadu_ps, _mm512_mask_expand_pd,
+    _mm512_mask_expand_ps, _mm512_maskz_compress_pd, _mm512_maskz_compress_ps, _mm512_set1_pd, _mm512_set1_ps,
+    _mm512_storeu_pd, _mm512_storeu_ps, _pdep_u64, _pext_u64,
 };
 
-use super::{Pack, Range};
-use crate::runs::block::Block;
+use super::{Pack, STEP};
 
 /// In vectors of 64 bytes.
 pub struct Avx512;
@@ -19,83 +17,83 @@ pub struct Avx512;
 /// In vectors of 32 bytes.
 pub struct Avx2;
 
-/// Both ways of one instruction set and type, from what is done to one vector. Vector `at / lanes` has taken as many elements
-/// as there are in those before it, so it writes, or reads, at most up to the end of its own place.
+/// Both ways of one instruction set and type, from what is done to one vector, `$bits` bits of a word saying which of its
+/// elements are taken. A vector comes after as many elements as were taken at most, so it writes, or reads, at most up to the
+/// end of its own place.
 macro_rules! packed {
-    ($isa:ty, $features:literal, $real:ty, $lanes:literal, $which:path, $take:path, $put:path, $weight:literal) => {
+    ($isa:ty, $features:literal, $real:ty, $lanes:literal, $which:path, $take:path, $put:path, $bits:literal) => {
         impl Pack<$real> for $isa {
             #[inline(always)]
-            fn take<const L: usize>(x: &Block<$real, L>, range: Range<$real>, taken: &mut Block<$real, L>) -> usize {
+            unsafe fn take(x: *const $real, count: usize, least: $real, taken: *mut $real, which: *mut u32) -> usize {
                 #[target_feature(enable = $features)]
-                fn take<const L: usize>(
-                    x: &Block<$real, L>,
-                    range: Range<$real>,
-                    taken: &mut Block<$real, L>,
+                unsafe fn take(
+                    x: *const $real,
+                    count: usize,
+                    least: $real,
+                    taken: *mut $real,
+                    which: *mut u32,
                 ) -> usize {
-                    let mut count = 0;
-                    for at in (0..L).step_by($lanes) {
-                        // SAFETY: `at` is below L, a multiple of the lanes, and `count` no more than `at`.
-                        unsafe {
-                            let x = x.0.as_ptr().add(at);
-                            let which = $which(x, range);
-                            $take(x, which, taken.0.as_mut_ptr().add(count));
-                            count += which.count_ones() as usize / $weight;
+                    let mut found = 0;
+                    for at in (0..count).step_by(STEP) {
+                        let mut word = 0;
+                        for part in 0..STEP / $lanes {
+                            // SAFETY: the caller's promise; `found` is no more than the elements looked at before.
+                            unsafe {
+                                let x = x.add(at + part * $lanes);
+                                let these = $which(x, least);
+                                $take(x, these, taken.add(found));
+                                found += these.count_ones() as usize * $lanes / $bits;
+                                word |= u32::from(these) << (part * $bits);
+                            }
                         }
+                        // SAFETY: the caller's promise.
+                        unsafe { *which.add(at / STEP) = word };
                     }
-                    count
+                    found
                 }
                 // SAFETY: the table of an instruction set alone names it, and a routine of that table is called only where the
-                // processor has it.
-                unsafe { take(x, range, taken) }
+                // processor has it. The rest is the caller's promise.
+                unsafe { take(x, count, least, taken, which) }
             }
 
             #[inline(always)]
-            fn put<const L: usize>(
-                values: &Block<$real, L>,
-                x: &Block<$real, L>,
-                range: Range<$real>,
-                y: &mut Block<$real, L>,
-            ) {
+            unsafe fn put(values: *const $real, which: *const u32, y: *mut $real, count: usize) {
                 #[target_feature(enable = $features)]
-                fn put<const L: usize>(
-                    values: &Block<$real, L>,
-                    x: &Block<$real, L>,
-                    range: Range<$real>,
-                    y: &mut Block<$real, L>,
-                ) {
-                    let mut count = 0;
-                    for at in (0..L).step_by($lanes) {
-                        // SAFETY: as above.
-                        unsafe {
-                            let which = $which(x.0.as_ptr().add(at), range);
-                            $put(values.0.as_ptr().add(count), which, y.0.as_mut_ptr().add(at));
-                            count += which.count_ones() as usize / $weight;
+                unsafe fn put(values: *const $real, which: *const u32, y: *mut $real, count: usize) {
+                    let mut found = 0;
+                    for at in (0..count).step_by(STEP) {
+                        // SAFETY: the caller's promise.
+                        let word = unsafe { *which.add(at / STEP) };
+                        for part in 0..STEP / $lanes {
+                            let these = (word >> (part * $bits)) as _;
+                            // SAFETY: as above.
+                            unsafe { $put(values.add(found), these, y.add(at + part * $lanes)) };
+                            found += these.count_ones() as usize * $lanes / $bits;
                         }
                     }
                 }
                 // SAFETY: as above.
-                unsafe { put(values, x, range, y) }
+                unsafe { put(values, which, y, count) }
             }
         }
     };
 }
 
-packed!(Avx512, "avx512f,popcnt", f32, 16, which_of_16, take_of_16, put_in_16, 1);
-packed!(Avx512, "avx512f,popcnt", f64, 8, which_of_8, take_of_8, put_in_8, 1);
-packed!(Avx2, "avx2,bmi2,popcnt", f32, 8, which_of_singles, take_halves, put_halves, 1);
-packed!(Avx2, "avx2,bmi2,popcnt", f64, 4, which_of_doubles, take_halves, put_halves, 2);
+packed!(Avx512, "avx512f,popcnt", f32, 16, which_of_16, take_of_16, put_in_16, 16);
+packed!(Avx512, "avx512f,popcnt", f64, 8, which_of_8, take_of_8, put_in_8, 8);
+packed!(Avx2, "avx2,bmi2,popcnt", f32, 8, which_of_singles, take_halves, put_halves, 8);
+packed!(Avx2, "avx2,bmi2,popcnt", f64, 4, which_of_doubles, take_halves, put_halves, 8);
 
-/// Which of sixteen elements lie in the range, a bit each.
+/// Which of sixteen elements aren't smaller, a bit each.
 ///
 /// # Safety
 /// There are as many from `x` on.
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn which_of_16(x: *const f32, range: Range<f32>) -> u16 {
+unsafe fn which_of_16(x: *const f32, least: f32) -> u16 {
     // SAFETY: the caller's promise.
     let size = _mm512_abs_ps(unsafe { _mm512_loadu_ps(x) });
-    let is_below_bound = _mm512_mask_cmp_ps_mask::<_CMP_NGE_UQ>(u16::MAX, size, _mm512_set1_ps(range.bound));
-    _mm512_mask_cmp_ps_mask::<_CMP_NLT_UQ>(is_below_bound, size, _mm512_set1_ps(range.least))
+    _mm512_cmp_ps_mask::<_CMP_NLT_UQ>(size, _mm512_set1_ps(least))
 }
 
 /// # Safety
@@ -116,17 +114,16 @@ unsafe fn put_in_16(values: *const f32, which: u16, y: *mut f32) {
     unsafe { _mm512_storeu_ps(y, _mm512_mask_expand_ps(_mm512_loadu_ps(y), which, _mm512_loadu_ps(values))) };
 }
 
-/// Which of eight elements lie in the range, a bit each.
+/// Which of eight elements aren't smaller, a bit each.
 ///
 /// # Safety
 /// There are as many from `x` on.
 #[inline]
 #[target_feature(enable = "avx512f")]
-unsafe fn which_of_8(x: *const f64, range: Range<f64>) -> u8 {
+unsafe fn which_of_8(x: *const f64, least: f64) -> u8 {
     // SAFETY: the caller's promise.
     let size = _mm512_abs_pd(unsafe { _mm512_loadu_pd(x) });
-    let is_below_bound = _mm512_mask_cmp_pd_mask::<_CMP_NGE_UQ>(u8::MAX, size, _mm512_set1_pd(range.bound));
-    _mm512_mask_cmp_pd_mask::<_CMP_NLT_UQ>(is_below_bound, size, _mm512_set1_pd(range.least))
+    _mm512_cmp_pd_mask::<_CMP_NLT_UQ>(size, _mm512_set1_pd(least))
 }
 
 /// # Safety
@@ -147,32 +144,29 @@ unsafe fn put_in_8(values: *const f64, which: u8, y: *mut f64) {
     unsafe { _mm512_storeu_pd(y, _mm512_mask_expand_pd(_mm512_loadu_pd(y), which, _mm512_loadu_pd(values))) };
 }
 
-/// Which of eight elements lie in the range, a bit each.
+/// Which of eight elements aren't smaller, a bit each.
 ///
 /// # Safety
 /// There are as many from `x` on.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn which_of_singles(x: *const f32, range: Range<f32>) -> u8 {
+unsafe fn which_of_singles(x: *const f32, least: f32) -> u8 {
     // SAFETY: the caller's promise.
     let size = _mm256_andnot_ps(_mm256_set1_ps(-0.0), unsafe { _mm256_loadu_ps(x) });
-    let is_below_bound = _mm256_cmp_ps::<_CMP_NGE_UQ>(size, _mm256_set1_ps(range.bound));
-    bits(_mm256_and_ps(is_below_bound, _mm256_cmp_ps::<_CMP_NLT_UQ>(size, _mm256_set1_ps(range.least))))
+    bits(_mm256_cmp_ps::<_CMP_NLT_UQ>(size, _mm256_set1_ps(least)))
 }
 
-/// Which of four elements lie in the range, a bit for each half.
+/// Which of four elements aren't smaller, a bit for each half.
 ///
 /// # Safety
 /// There are as many from `x` on.
 #[inline]
 #[target_feature(enable = "avx2")]
-unsafe fn which_of_doubles(x: *const f64, range: Range<f64>) -> u8 {
+unsafe fn which_of_doubles(x: *const f64, least: f64) -> u8 {
     // SAFETY: the caller's promise.
     let x = _mm256_castps_pd(unsafe { _mm256_loadu_ps(x.cast()) });
     let size = _mm256_andnot_pd(_mm256_set1_pd(-0.0), x);
-    let is_below_bound = _mm256_castpd_ps(_mm256_cmp_pd::<_CMP_NGE_UQ>(size, _mm256_set1_pd(range.bound)));
-    let is_enough = _mm256_castpd_ps(_mm256_cmp_pd::<_CMP_NLT_UQ>(size, _mm256_set1_pd(range.least)));
-    bits(_mm256_and_ps(is_below_bound, is_enough))
+    bits(_mm256_castpd_ps(_mm256_cmp_pd::<_CMP_NLT_UQ>(size, _mm256_set1_pd(least))))
 }
 
 /// The signs of eight halves, a bit each.

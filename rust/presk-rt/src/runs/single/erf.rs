@@ -3,11 +3,10 @@
 use super::exp;
 use std::marker::PhantomData;
 
-use crate::runs::block::{Block, Program, begin, finish, go_on, map, part};
-use crate::runs::pack::{Pack, Range};
+use crate::runs::block::{Block, Program, begin, finish, go_on, map};
+use crate::runs::parts::BySize;
 
 const ERX: f32 = 8.4506291151e-01;
-const EFX8: f32 = 1.0270333290e+00;
 const PP0: f32 = 1.2837916613e-01;
 const PP1: f32 = -3.2504209876e-01;
 const PP2: f32 = -2.8481749818e-02;
@@ -69,38 +68,45 @@ const SECOND: f32 = 1.25;
 /// 1 / 0.35, where the coefficients change.
 const CHANGE: f32 = f32::from_bits(0x4036_db6d);
 
-/// 2⁻²⁸: below it the result is computed without underflow.
-const TINY: f32 = f32::from_bits(0x3180_0000);
-
 /// From here on the result is 1.
 const ONE: f32 = 6.0;
 
-#[inline(always)]
-pub fn erf<P: Pack<f32>, const L: usize>(x: &Block<f32, L>, y: &mut Block<f32, L>) {
-    // Where all are beyond the bound the program would be for nothing; elsewhere it costs less than taking elements out.
-    if x.any(|x| x.abs() < FIRST) {
-        map(x, y, first);
-    }
-    part::<_, P, Second<P, L>, L>(x, y, Range { least: FIRST, bound: SECOND });
-    part::<_, P, Last<P, L>, L>(x, y, Range { least: SECOND, bound: f32::NAN });
+/// The function.
+pub struct Erf<P>(PhantomData<P>);
+
+impl<P> BySize<f32> for Erf<P> {
+    const BOUNDS: [f32; 2] = [FIRST, SECOND];
+    type First = First<P>;
+    type Second = Second<P>;
+    type Third = Last<P>;
 }
 
-#[inline(always)]
-fn first(x: f32) -> f32 {
-    let z = x * x;
-    let r = PP0 + z * (PP1 + z * (PP2 + z * (PP3 + z * PP4)));
-    let s = 1.0 + z * (QQ1 + z * (QQ2 + z * (QQ3 + z * (QQ4 + z * QQ5))));
-    let y = r / s;
-    let value = x + x * y;
-    if x.abs() < TINY { 0.125 * (8.0 * x + EFX8 * x) } else { value }
+/// Of size up to 0.84375.
+pub struct First<P>(PhantomData<P>);
+
+impl<P> Program<f32> for First<P> {
+    #[inline(always)]
+    fn run<const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
+        let parts = begin(x, |x| {
+            let z = x * x;
+            let r = PP0 + z * (PP1 + z * (PP2 + z * (PP3 + z * PP4)));
+            let s = 1.0 + z * (QQ1 + z * (QQ2 + z * (QQ3 + z * (QQ4 + z * QQ5))));
+            [r, s]
+        });
+        finish(x, y, &parts, |x, [r, s]| {
+            // Eightfold, so that nothing underflows. The crate does so below 2⁻²⁸, where r / s is PP0; else it is the same.
+            let eightfold = 8.0 * x;
+            0.125 * (eightfold + eightfold * (r / s))
+        });
+    }
 }
 
 /// Of size 0.84375 to 1.25.
-struct Second<P, const O: usize>(PhantomData<P>);
+pub struct Second<P>(PhantomData<P>);
 
-impl<P, const O: usize> Program<f32> for Second<P, O> {
+impl<P> Program<f32> for Second<P> {
     #[inline(always)]
-    fn run<const L: usize>(x: &Block<f32, L>, y: &mut Block<f32, L>) {
+    fn run<const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
         map(x, y, |x| {
             let s = x.abs() - 1.0;
             let p = PA0 + s * (PA1 + s * (PA2 + s * (PA3 + s * (PA4 + s * (PA5 + s * PA6)))));
@@ -111,11 +117,11 @@ impl<P, const O: usize> Program<f32> for Second<P, O> {
 }
 
 /// Of size 1.25 and more.
-struct Last<P, const O: usize>(PhantomData<P>);
+pub struct Last<P>(PhantomData<P>);
 
-impl<P, const O: usize> Program<f32> for Last<P, O> {
+impl<P> Program<f32> for Last<P> {
     #[inline(always)]
-    fn run<const L: usize>(x: &Block<f32, L>, y: &mut Block<f32, L>) {
+    fn run<const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
         let quotients = begin(x, |x| {
             let size = bounded(x);
             let s = 1.0 / (size * size);

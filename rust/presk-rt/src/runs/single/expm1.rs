@@ -22,7 +22,7 @@ const TINY: f32 = f32::from_bits(0x3300_0000);
 const PRECISION: f32 = 23.0;
 
 #[inline(always)]
-pub fn expm1<P, const L: usize>(x: &Block<f32, L>, y: &mut Block<f32, L>) {
+pub fn expm1<P, const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
     let values = begin(x, |x| reduced(within(x, LEAST, MOST)));
     let values = go_on(x, &values, |_, [k, r, c]| [k, r, c, correction(r)]);
     finish(x, y, &values, |x, values| {
@@ -64,7 +64,7 @@ fn put_together([k, r, c, e]: [f32; 4]) -> f32 {
     let e = r * (e - c) - c;
     let e = e - hxs;
     let is_far = k < -1.0 || k > 56.0;
-    let inverse = power_of_two(-k);
+    let (power, inverse) = powers_of_two(k);
     let added = if is_far { 1.0 } else { 1.0 - inverse };
     let added = if k.abs() <= 1.0 { 0.0 } else { added };
     let sum = r - e + added;
@@ -75,13 +75,14 @@ fn put_together([k, r, c, e]: [f32; 4]) -> f32 {
     let constant = if is_far { -1.0 } else { 0.0 };
     let constant = if k == 1.0 && !is_low { 1.0 } else { constant };
     let constant = if k == -1.0 { -0.5 } else { constant };
-    sum * power_of_two(k) + constant
+    sum * power + constant
 }
 
-/// 2ᵏ for −127 < k < 128, a whole number.
+/// 2ᵏ and 2⁻ᵏ for −127 < k < 127, a whole number.
 #[inline(always)]
-fn power_of_two(k: f32) -> f32 {
-    super::power_of_two(number(k))
+fn powers_of_two(k: f32) -> (f32, f32) {
+    let (one, exponent) = (1f32.to_bits(), (number(k) << 23).cast_unsigned());
+    (f32::from_bits(one.wrapping_add(exponent)), f32::from_bits(one.wrapping_sub(exponent)))
 }
 
 /// log(3) / 2 and log(5/3) / 2, as the crate compares with them.
@@ -92,7 +93,7 @@ const LOWER: f32 = f32::from_bits(0x3e82_c578);
 const ONE: f32 = 10.5;
 
 #[inline(always)]
-pub fn tanh<P, const L: usize>(x: &Block<f32, L>, y: &mut Block<f32, L>) {
+pub fn tanh<P, const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
     let values = begin(x, |x| {
         let size = size(x);
         reduced_double(if size <= LOWER { -size } else { size })
@@ -134,10 +135,10 @@ fn put_together_double([k, r, c, e]: [f32; 4]) -> f32 {
     let hxs = r * (0.5 * r);
     let e = r * (e - c) - c;
     let e = e - hxs;
-    let inverse = power_of_two(-k);
+    let (power, inverse) = powers_of_two(k);
     let added = if k > 1.0 { 1.0 - inverse } else { 0.0 };
     let sum = r - e + added;
     let constant = if k == 1.0 { 1.0 } else { 0.0 };
     let constant = if k < 0.0 { -0.5 } else { constant };
-    sum * power_of_two(k) + constant
+    sum * power + constant
 }

@@ -42,7 +42,7 @@ fn sum(f: f32, k: f32, c: Option<f32>) -> f32 {
 }
 
 #[inline(always)]
-pub fn log<P, const L: usize>(x: &Block<f32, L>, y: &mut Block<f32, L>) {
+pub fn log<P, const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
     map(x, y, |x| {
         let (k, m) = reduced(x);
         sum(m - 1.0, k as f32, None)
@@ -51,7 +51,7 @@ pub fn log<P, const L: usize>(x: &Block<f32, L>, y: &mut Block<f32, L>) {
 }
 
 #[inline(always)]
-pub fn log1p<P, const L: usize>(x: &Block<f32, L>, y: &mut Block<f32, L>) {
+pub fn log1p<P, const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
     map(x, y, |x| {
         let u = 1.0 + x;
         let (k, m) = reduced(u);

@@ -1,7 +1,7 @@
 //! `powf` of bases of normal size and exponents up to 2²⁷, and of every base to the powers 0, ½, 1, 2 and −1.
 
 use super::{number, power_of_two, within};
-use crate::runs::block::{Block, begin, finish, go_on, patch_of_two};
+use crate::runs::block::{Block, all, begin, finish, go_on, patch_of_two};
 
 const DP_H: f32 = 5.84960938e-01;
 const DP_L: f32 = 1.56322085e-06;
@@ -43,16 +43,16 @@ const ZERO: f32 = -150.0;
 const PLAIN: f32 = 125.0;
 
 #[inline(always)]
-pub fn pow<P, const L: usize>(x: &Block<f32, L>, exponents: &Block<f32, L>, y: &mut Block<f32, L>) {
+pub fn pow<P, const L: usize>(x: &[f32; L], exponents: &[f32; L], y: &mut Block<f32, L>) {
     let mut is_rare = false;
-    for (&x, &exponent) in x.0.iter().zip(&exponents.0) {
+    for (&x, &exponent) in x.iter().zip(exponents) {
         is_rare |= !is_common(x, exponent);
     }
-    if !is_rare || exponents.any(|exponent| !is_simple(exponent)) {
+    if !is_rare || !all(exponents, is_simple) {
         powers::<P, L>(x, exponents, y);
     }
     if is_rare {
-        for ((y, &x), &exponent) in y.0.iter_mut().zip(&x.0).zip(&exponents.0) {
+        for ((y, &x), &exponent) in y.0.iter_mut().zip(x).zip(exponents) {
             let value = if x < 0.0 { signed(*y, exponent) } else { *y };
             *y = if is_simple(exponent) { simple(x, exponent) } else { value };
         }
@@ -70,11 +70,11 @@ fn is_common(x: f32, exponent: f32) -> bool {
 
 /// The powers of the bases' sizes, of normal ones.
 #[inline(always)]
-fn powers<P, const L: usize>(x: &Block<f32, L>, exponents: &Block<f32, L>, y: &mut Block<f32, L>) {
+fn powers<P, const L: usize>(x: &[f32; L], exponents: &[f32; L], y: &mut Block<f32, L>) {
     let values = begin(x, quotient);
     let values = go_on(x, &values, logarithm);
     let values = go_on(exponents, &values, product);
-    if values[2].any(|sum| sum.abs().to_bits() >= PLAIN.to_bits()) {
+    if !all(&values[2].0, |sum| sum.abs().to_bits() < PLAIN.to_bits()) {
         finish(exponents, y, &values, |_, values| bounded(values));
     } else {
         finish(exponents, y, &values, |_, values| plain(values));

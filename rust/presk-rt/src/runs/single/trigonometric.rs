@@ -27,7 +27,7 @@ const LARGE: f32 = f32::from_bits(0x4dc9_0fdb);
 const TINY: f32 = f32::from_bits(0x3980_0000);
 
 #[inline(always)]
-pub fn sin<P, const L: usize>(x: &Block<f32, L>, y: &mut Block<f32, L>) {
+pub fn sin<P, const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
     map(x, y, |x| {
         let value = quarter(x, 0);
         if x.abs() < TINY { x } else { value }
@@ -36,7 +36,7 @@ pub fn sin<P, const L: usize>(x: &Block<f32, L>, y: &mut Block<f32, L>) {
 }
 
 #[inline(always)]
-pub fn cos<P, const L: usize>(x: &Block<f32, L>, y: &mut Block<f32, L>) {
+pub fn cos<P, const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
     map(x, y, |x| quarter(x, 1));
     patch(x, y, |x| x.abs() < LARGE, libm::cosf);
 }
