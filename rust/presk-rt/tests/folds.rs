@@ -76,7 +76,7 @@ fn rows<T: Bits>(kind: u64, number: usize, count: usize) -> Vec<Vec<T>> {
 
 fn check<T: Bits>() {
     for (kind, number, count) in (0..5).flat_map(|kind| {
-        [1, 3, 8, 11, 16].into_iter().flat_map(move |number| {
+        [1, 3, 8, 11, 16, 27, 32].into_iter().flat_map(move |number| {
             [0, 1, 3, 32, 63, 64, 65, 127, 128, 200].into_iter().map(move |count| (kind, number, count))
         })
     }) {

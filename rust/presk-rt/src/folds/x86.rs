@@ -20,14 +20,14 @@ impl Sums<f32> for Avx {
     }
 
     #[inline(always)]
-    unsafe fn eight<const SPREAD: bool>(
-        rows: &[*const f32; ROWS],
-        sums: &mut [f32; ROWS],
-        centres: &[f32; ROWS],
+    unsafe fn groups<const SPREAD: bool, const G: usize>(
+        rows: &[[*const f32; ROWS]; G],
+        sums: &mut [[f32; ROWS]; G],
+        centres: &[[f32; ROWS]; G],
         count: usize,
     ) {
         // SAFETY: the caller's promise, and that a table of an instruction set with AVX alone names this.
-        unsafe { singles::<SPREAD>(rows, sums, centres, count) }
+        unsafe { singles::<SPREAD, G>(rows, sums, centres, count) }
     }
 }
 
@@ -38,47 +38,53 @@ impl Sums<f64> for Avx {
     }
 
     #[inline(always)]
-    unsafe fn eight<const SPREAD: bool>(
-        rows: &[*const f64; ROWS],
-        sums: &mut [f64; ROWS],
-        centres: &[f64; ROWS],
+    unsafe fn groups<const SPREAD: bool, const G: usize>(
+        rows: &[[*const f64; ROWS]; G],
+        sums: &mut [[f64; ROWS]; G],
+        centres: &[[f64; ROWS]; G],
         count: usize,
     ) {
         // SAFETY: as above.
-        unsafe { doubles::<SPREAD>(rows, sums, centres, count) }
+        unsafe { doubles::<SPREAD, G>(rows, sums, centres, count) }
     }
 }
 
 /// # Safety
 /// The rows are of `count` elements, a multiple of four.
 #[target_feature(enable = "avx")]
-unsafe fn singles<const SPREAD: bool>(
-    rows: &[*const f32; ROWS],
-    sums: &mut [f32; ROWS],
-    centres: &[f32; ROWS],
+unsafe fn singles<const SPREAD: bool, const G: usize>(
+    rows: &[[*const f32; ROWS]; G],
+    sums: &mut [[f32; ROWS]; G],
+    centres: &[[f32; ROWS]; G],
     count: usize,
 ) {
-    // SAFETY: both have eight elements.
-    let (mut found, centre) = unsafe { (_mm256_loadu_ps(sums.as_ptr()), _mm256_loadu_ps(centres.as_ptr())) };
-    for at in (0..count).step_by(4) {
-        // SAFETY: the caller's promise.
-        let (a, b, c, d) = unsafe {
-            (
-                two_singles(rows[0].add(at), rows[4].add(at)),
-                two_singles(rows[1].add(at), rows[5].add(at)),
-                two_singles(rows[2].add(at), rows[6].add(at)),
-                two_singles(rows[3].add(at), rows[7].add(at)),
-            )
-        };
-        let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
-        found = single::<SPREAD>(found, _mm256_shuffle_ps::<0x44>(ab, cd), centre);
-        found = single::<SPREAD>(found, _mm256_shuffle_ps::<0xee>(ab, cd), centre);
-        let (ab, cd) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
-        found = single::<SPREAD>(found, _mm256_shuffle_ps::<0x44>(ab, cd), centre);
-        found = single::<SPREAD>(found, _mm256_shuffle_ps::<0xee>(ab, cd), centre);
-    }
+    // SAFETY: each has eight elements.
+    let mut found = sums.each_ref().map(|sums| unsafe { _mm256_loadu_ps(sums.as_ptr()) });
     // SAFETY: as above.
-    unsafe { _mm256_storeu_ps(sums.as_mut_ptr(), found) };
+    let centres = centres.each_ref().map(|centres| unsafe { _mm256_loadu_ps(centres.as_ptr()) });
+    for at in (0..count).step_by(4) {
+        for ((rows, found), &centre) in rows.iter().zip(&mut found).zip(&centres) {
+            // SAFETY: the caller's promise.
+            let [a, b, c, d] = unsafe {
+                [
+                    two_singles(rows[0].add(at), rows[4].add(at)),
+                    two_singles(rows[1].add(at), rows[5].add(at)),
+                    two_singles(rows[2].add(at), rows[6].add(at)),
+                    two_singles(rows[3].add(at), rows[7].add(at)),
+                ]
+            };
+            let (ab, cd) = (_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d));
+            *found = single::<SPREAD>(*found, _mm256_shuffle_ps::<0x44>(ab, cd), centre);
+            *found = single::<SPREAD>(*found, _mm256_shuffle_ps::<0xee>(ab, cd), centre);
+            let (ab, cd) = (_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d));
+            *found = single::<SPREAD>(*found, _mm256_shuffle_ps::<0x44>(ab, cd), centre);
+            *found = single::<SPREAD>(*found, _mm256_shuffle_ps::<0xee>(ab, cd), centre);
+        }
+    }
+    for (sums, found) in sums.iter_mut().zip(found) {
+        // SAFETY: as above.
+        unsafe { _mm256_storeu_ps(sums.as_mut_ptr(), found) };
+    }
 }
 
 /// One element of each row taken into the sums.
@@ -117,38 +123,38 @@ unsafe fn two_singles(low: *const f32, high: *const f32) -> __m256 {
 /// # Safety
 /// The rows are of `count` elements, a multiple of two.
 #[target_feature(enable = "avx")]
-unsafe fn doubles<const SPREAD: bool>(
-    rows: &[*const f64; ROWS],
-    sums: &mut [f64; ROWS],
-    centres: &[f64; ROWS],
+unsafe fn doubles<const SPREAD: bool, const G: usize>(
+    rows: &[[*const f64; ROWS]; G],
+    sums: &mut [[f64; ROWS]; G],
+    centres: &[[f64; ROWS]; G],
     count: usize,
 ) {
-    // SAFETY: both have eight elements.
-    let ([mut low, mut high], [low_centre, high_centre]) = unsafe {
-        (
-            [_mm256_loadu_pd(sums.as_ptr()), _mm256_loadu_pd(sums.as_ptr().add(4))],
-            [_mm256_loadu_pd(centres.as_ptr()), _mm256_loadu_pd(centres.as_ptr().add(4))],
-        )
-    };
+    // SAFETY: each has eight elements.
+    let halves = |of: &[f64; ROWS]| unsafe { [_mm256_loadu_pd(of.as_ptr()), _mm256_loadu_pd(of.as_ptr().add(4))] };
+    let (mut found, centres) = (sums.each_ref().map(&halves), centres.each_ref().map(halves));
     for at in (0..count).step_by(2) {
-        // SAFETY: the caller's promise.
-        let (a, b, c, d) = unsafe {
-            (
-                two_doubles(rows[0].add(at), rows[2].add(at)),
-                two_doubles(rows[1].add(at), rows[3].add(at)),
-                two_doubles(rows[4].add(at), rows[6].add(at)),
-                two_doubles(rows[5].add(at), rows[7].add(at)),
-            )
-        };
-        low = double::<SPREAD>(low, _mm256_unpacklo_pd(a, b), low_centre);
-        high = double::<SPREAD>(high, _mm256_unpacklo_pd(c, d), high_centre);
-        low = double::<SPREAD>(low, _mm256_unpackhi_pd(a, b), low_centre);
-        high = double::<SPREAD>(high, _mm256_unpackhi_pd(c, d), high_centre);
+        for ((rows, [low, high]), &[low_centre, high_centre]) in rows.iter().zip(&mut found).zip(&centres) {
+            // SAFETY: the caller's promise.
+            let [a, b, c, d] = unsafe {
+                [
+                    two_doubles(rows[0].add(at), rows[2].add(at)),
+                    two_doubles(rows[1].add(at), rows[3].add(at)),
+                    two_doubles(rows[4].add(at), rows[6].add(at)),
+                    two_doubles(rows[5].add(at), rows[7].add(at)),
+                ]
+            };
+            *low = double::<SPREAD>(*low, _mm256_unpacklo_pd(a, b), low_centre);
+            *high = double::<SPREAD>(*high, _mm256_unpacklo_pd(c, d), high_centre);
+            *low = double::<SPREAD>(*low, _mm256_unpackhi_pd(a, b), low_centre);
+            *high = double::<SPREAD>(*high, _mm256_unpackhi_pd(c, d), high_centre);
+        }
     }
-    // SAFETY: as above.
-    unsafe {
-        _mm256_storeu_pd(sums.as_mut_ptr(), low);
-        _mm256_storeu_pd(sums.as_mut_ptr().add(4), high);
+    for (sums, [low, high]) in sums.iter_mut().zip(found) {
+        // SAFETY: as above.
+        unsafe {
+            _mm256_storeu_pd(sums.as_mut_ptr(), low);
+            _mm256_storeu_pd(sums.as_mut_ptr().add(4), high);
+        }
     }
 }
 
