@@ -2,7 +2,7 @@
 //!
 //! A load may be hoisted, merged and sunk where its address lies in the buffer whatever path was taken to it and nobody
 //! writes there: it is of an input that shares no output's buffer, its index is made of loop counters alone, and no `if` is
-//! around it. All others stay where the text has them.
+//! around it, or it lies in the buffer in all rounds of the loops around. All others stay where the text has them.
 
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value, types as clif};
 use presk_kernel::ir::{Access, Arithmetic, Buffer, BufferType, Element};
@@ -19,6 +19,18 @@ impl<'k> Generator<'_, 'k> {
     pub(crate) fn flags(&self, access: &Access, linear: &Linear) -> MemFlagsData {
         let region = self.memory(access).region;
         if self.guards == 0 && self.is_movable(access, linear) { types::pure(region) } else { types::access(region) }
+    }
+
+    /// Whether so many bytes lie in the buffer in every round of the loops around, whatever conditions leave of these.
+    fn is_always_inside(&self, linear: &Linear, bytes: u32, buffer: &BufferType) -> bool {
+        let (mut low, mut high) = (i128::from(linear.constant), i128::from(linear.constant) + i128::from(bytes));
+        for (&counter, &stride) in &linear.counters {
+            let Some(around) = self.nest.iter().find(|each| each.number == counter) else { return false };
+            let most = i128::from(stride) * i128::from(around.extent.saturating_sub(1));
+            low += most.min(0);
+            high += most.max(0);
+        }
+        low >= 0 && buffer.bytes().is_some_and(|bytes| high <= i128::from(bytes))
     }
 
     /// Whether a load could stand anywhere in the loops around it.
@@ -66,8 +78,10 @@ impl<'k> Generator<'_, 'k> {
     pub(crate) fn load_element(&mut self, access: &'k Access, of: cranelift_codegen::ir::Type) -> Value {
         let buffer = self.kernel.buffer(access.buffer);
         let linear = Linear::element(access, buffer).times(types::step(buffer.element));
-        let flags = self.flags(access, &linear);
-        let base = self.memory(access).base;
+        let may_move = self.is_movable(access, &linear)
+            && (self.guards == 0 || self.is_always_inside(&linear, of.bytes(), buffer));
+        let Memory { base, region, .. } = self.memory(access);
+        let flags = if may_move { types::pure(region) } else { types::access(region) };
         let (address, offset) = self.address(base, &linear);
         self.builder.ins().load(of, flags, address, offset)
     }

@@ -55,9 +55,8 @@ impl Prepared {
             return Ok(Self { kernel: kernel.clone(), in_lanes: None, depth: options.depth });
         }
         let rewritten = lanes::rewrite(kernel, options.depth);
-        let in_lanes = options.depth.map(|depth| (depth, lanes::rewrite(kernel, None)));
-        let in_lanes = in_lanes.filter(|(depth, other)| extent(other, *depth) != extent(&rewritten, *depth));
-        Ok(Self { kernel: rewritten, in_lanes: in_lanes.map(|(_, kernel)| kernel), depth: options.depth })
+        let in_lanes = options.depth.and_then(|depth| lanes::rewrite_divided(kernel, depth));
+        Ok(Self { kernel: rewritten, in_lanes, depth: options.depth })
     }
 
     pub fn kernel(&self) -> &Kernel {

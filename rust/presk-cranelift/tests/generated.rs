@@ -25,7 +25,7 @@ struct Writer {
     is_double: bool,
 }
 
-const EXTENTS: [u64; 8] = [1, 2, 3, 4, 5, 8, 12, 16];
+const EXTENTS: [u64; 8] = [1, 2, 3, 4, 7, 8, 13, 16];
 
 impl Writer {
     fn pick<'t>(&mut self, words: &[&'t str]) -> &'t str {

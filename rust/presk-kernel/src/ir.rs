@@ -258,6 +258,18 @@ impl Condition {
         let (Int::Counter(number), Int::Constant(end)) = (&**left, &**right) else { return None };
         Some((*number, u64::try_from(*end).unwrap_or(0)))
     }
+
+    /// The counter that a condition leaves some rounds alone, and which: those below a number, or one of them.
+    #[must_use]
+    pub fn rounds(&self) -> Option<(u32, std::ops::Range<u64>)> {
+        if let Some((number, end)) = self.bound() {
+            return Some((number, 0..end));
+        }
+        let Self::Holds(Bool::CompareInt(Comparison::Eq, left, right)) = self else { return None };
+        let (Int::Counter(number), Int::Constant(round)) = (&**left, &**right) else { return None };
+        let round = u64::try_from(*round).ok()?;
+        Some((*number, round..round.checked_add(1)?))
+    }
 }
 
 /// A constant real, compared by bits so that NaN equals itself and −0 isn't 0.

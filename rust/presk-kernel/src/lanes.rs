@@ -2,7 +2,8 @@
 //!
 //! A kernel-to-kernel pass. A lane is one round of the loop, doing that round's operations in that round's order, so no
 //! bit changes; the result prints, verifies and runs as any kernel. A loop over `iN` is rewritten where
-//! - its extent is a multiple of the lanes, and it isn't the loop a split divides;
+//! - it has as many rounds as there are lanes, and it isn't the loop a split divides; what is left of the rounds is a loop
+//!   of its own behind it, which a loop around the divided one can't have, so that its extent is a multiple of the lanes;
 //! - `iN` occurs only in the last index of an access, as itself plus terms without it;
 //! - every store moves with `iN`, into a buffer of reals or truth values, and all accesses of a stored buffer (or of the
 //!   input whose buffer it shares) have the same last index, fixed while the loop runs, so that lanes never meet;
@@ -24,6 +25,7 @@ use qualify::Varying;
 
 mod live;
 mod qualify;
+mod rest;
 
 /// A variable by its letter and number.
 pub type Name = (char, u32);
@@ -32,6 +34,18 @@ pub type Name = (char, u32);
 /// perfect nest of the loop a launch divides.
 #[must_use]
 pub fn rewrite(kernel: &Kernel, split: Option<usize>) -> Kernel {
+    rewritten(kernel, split, false).0
+}
+
+/// The same with the loop a launch divides in lanes too: its rounds are the vectors there are, and those left over are the
+/// other form's. None where that loop can't run in lanes.
+#[must_use]
+pub fn rewrite_divided(kernel: &Kernel, depth: usize) -> Option<Kernel> {
+    let (kernel, is_divided) = rewritten(kernel, Some(depth), true);
+    is_divided.then_some(kernel)
+}
+
+fn rewritten(kernel: &Kernel, split: Option<usize>, divides: bool) -> (Kernel, bool) {
     let (mut statements, mut has_vectors) = (0, false);
     walk::statements(&kernel.body, &mut |statement| {
         statements += 1;
@@ -39,16 +53,20 @@ pub fn rewrite(kernel: &Kernel, split: Option<usize>) -> Kernel {
         has_vectors |= matches!(statement.kind.stored(), Some((_, true)));
     });
     if has_vectors || statements > limits::LANE_STATEMENTS {
-        return kernel.clone();
+        return (kernel.clone(), false);
     }
-    let mut rewriter = Rewriter { kernel, split, vectors: 0 };
+    let mut rewriter = Rewriter { kernel, split, divides, is_divided: false, vectors: 0 };
     let body = rewriter.block(&kernel.body, Some(0), false, &mut Vec::new());
-    Kernel { body, ..kernel.clone() }
+    (Kernel { body, ..kernel.clone() }, rewriter.is_divided)
 }
 
 struct Rewriter<'k> {
     kernel: &'k Kernel,
     split: Option<usize>,
+    /// Whether the divided loop is rewritten too.
+    divides: bool,
+    /// Whether it was.
+    is_divided: bool,
     /// Number of the next vector or mask variable.
     vectors: u32,
 }
@@ -65,31 +83,44 @@ impl<'k> Rewriter<'k> {
         let mut rewritten = Vec::new();
         for (at, statement) in body.iter().enumerate() {
             path.push(Step { block: body, at, is_loop });
-            let kind = match &statement.kind {
-                StatementKind::For(each) => self.for_loop(each, depth, path),
-                StatementKind::If(condition, inner) => {
-                    StatementKind::If(condition.clone(), self.block(inner, None, false, path))
+            match &statement.kind {
+                StatementKind::For(each) => {
+                    let loops = self.for_loop(each, depth, path).into_iter();
+                    rewritten
+                        .extend(loops.map(|each| Statement { kind: StatementKind::For(each), place: statement.place }));
                 }
-                other => other.clone(),
-            };
+                StatementKind::If(condition, inner) => {
+                    let kind = StatementKind::If(condition.clone(), self.block(inner, None, false, path));
+                    rewritten.push(Statement { kind, place: statement.place });
+                }
+                _ => rewritten.push(statement.clone()),
+            }
             path.pop();
-            rewritten.push(Statement { kind, place: statement.place });
         }
         rewritten
     }
 
-    fn for_loop(&mut self, each: &'k Loop, depth: Option<usize>, path: &mut Vec<Step<'k>>) -> StatementKind {
+    /// A loop as it is, or in lanes and what is left of it.
+    fn for_loop(&mut self, each: &'k Loop, depth: Option<usize>, path: &mut Vec<Step<'k>>) -> Vec<Loop> {
         let is_split = depth.is_some() && depth == self.split;
-        if let Some(rewritten) = self.in_lanes(each, path).filter(|_| !is_split) {
-            return StatementKind::For(rewritten);
+        // A perfect nest down to the divided loop stays one.
+        let is_around = depth.zip(self.split).is_some_and(|(depth, split)| depth < split);
+        let left = if is_split { 0 } else { each.extent % self.kernel.arithmetic.lanes() };
+        if (self.divides || !is_split)
+            && (left == 0 || !is_around)
+            && let Some(rest) = rest::last_rounds(each, left)
+            && let Some(in_lanes) = self.in_lanes(each, path)
+        {
+            self.is_divided |= is_split;
+            return [in_lanes].into_iter().chain((left > 0).then_some(rest)).collect();
         }
         let body = self.block(&each.body, depth.map(|depth| depth + 1), true, path);
-        StatementKind::For(Loop { body, ..each.clone() })
+        vec![Loop { body, ..each.clone() }]
     }
 
     fn in_lanes(&mut self, each: &Loop, path: &[Step]) -> Option<Loop> {
         let lanes = self.kernel.arithmetic.lanes();
-        if each.extent == 0 || !each.extent.is_multiple_of(lanes) {
+        if each.extent < lanes {
             return None;
         }
         let varying = qualify::varying(self.kernel, each)?;

@@ -3,10 +3,12 @@
 //! The proof has two halves. Every load of the input stands, in the same block or deeper in one of its statements,
 //! before a store to the output at the same affine index, or before a loop of that block whose stores reach, in one round of
 //! what is around it, exactly the elements the loads before it reached: two loops over one run. And no element of the output
-//! is stored twice: each store gives its loops' rounds different elements, and two stores have no element in common. So
-//! when an element is loaded, nothing has overwritten it. An input that isn't loaded at all needs neither half.
+//! is stored twice: each store gives its loops' rounds different elements, and two stores have no element in common, the
+//! rounds counting that a condition on a counter leaves. So when an element is loaded, nothing has overwritten it. An input
+//! that isn't loaded at all needs neither half.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
 
 use crate::affine::Affine;
 use crate::error::{Error, ErrorKind};
@@ -17,8 +19,15 @@ use crate::limits;
 pub fn check(kernel: &Kernel) -> Result<(), Error> {
     for (output, shared) in kernel.outputs.iter().enumerate().filter_map(|(n, output)| Some((n, output.shares?))) {
         let output = Buffer::Output(u32::try_from(output).unwrap_or(u32::MAX));
-        let mut check =
-            Check { kernel, input: Buffer::Input(shared), output, loops: Vec::new(), stores: Vec::new(), loads: 0 };
+        let mut check = Check {
+            kernel,
+            input: Buffer::Input(shared),
+            output,
+            loops: Vec::new(),
+            conditions: Vec::new(),
+            stores: Vec::new(),
+            loads: 0,
+        };
         let pending = check.block(&kernel.body)?;
         if check.loads == 0 {
             continue;
@@ -46,13 +55,15 @@ struct Load {
 /// lie in a row from there.
 type Reach = Vec<(Affine, u64)>;
 
-/// A store to the output: its index, its lanes, and the extents of the loops around it.
+/// A store to the output: its index, its lanes, and which rounds of the loops around it run it.
 struct Store {
     index: Index,
     lanes: u64,
-    loops: BTreeMap<u32, u64>,
-    /// The same loops, outermost first.
+    rounds: BTreeMap<u32, Range<u64>>,
+    /// The loops with all their rounds, outermost first.
     around: Vec<(u32, u64)>,
+    /// How many conditions around it leave a loop some rounds alone.
+    conditions: usize,
     place: Place,
 }
 
@@ -61,6 +72,8 @@ struct Check<'k> {
     input: Buffer,
     output: Buffer,
     loops: Vec<(u32, u64)>,
+    /// The counters and rounds of the conditions around what is looked at.
+    conditions: Vec<(u32, Range<u64>)>,
     stores: Vec<Store>,
     loads: usize,
 }
@@ -83,8 +96,11 @@ impl Check<'_> {
                 self.loops.pop();
                 self.settle(&mut pending, before);
                 merge(&mut pending, inner);
-            } else if let Some(inner) = statement.kind.body() {
+            } else if let crate::ir::StatementKind::If(condition, inner) = &statement.kind {
+                let before = self.conditions.len();
+                self.conditions.extend(condition.rounds());
                 let inner = self.block(inner)?;
+                self.conditions.truncate(before);
                 merge(&mut pending, inner);
             }
             if let Some((access, is_vector)) = statement.kind.stored().filter(|stored| stored.0.buffer == self.output) {
@@ -135,12 +151,31 @@ impl Check<'_> {
         }
         let lanes = if is_vector { self.kernel.arithmetic.lanes() } else { 1 };
         let index = index.unwrap_or_default();
-        let loops = self.loops.iter().copied().collect();
-        self.stores.push(Store { index, lanes, loops, around: self.loops.clone(), place: access.place });
+        self.stores.push(Store {
+            index,
+            lanes,
+            rounds: self.rounds(),
+            around: self.loops.clone(),
+            conditions: self.conditions.len(),
+            place: access.place,
+        });
         Ok(())
     }
 
+    /// The rounds of the loops around a statement in which it runs.
+    fn rounds(&self) -> BTreeMap<u32, Range<u64>> {
+        let mut rounds: BTreeMap<u32, Range<u64>> =
+            self.loops.iter().map(|&(counter, extent)| (counter, 0..extent)).collect();
+        for (counter, left) in &self.conditions {
+            if let Some(of) = rounds.get_mut(counter) {
+                *of = of.start.max(left.start)..of.end.min(left.end);
+            }
+        }
+        rounds
+    }
+
     /// Strikes out the loads whose elements are those that the stores of a loop after them, from number `first` on, reach.
+    /// A store under a condition within that loop doesn't reach all it seems to.
     fn settle(&self, pending: &mut Pending, first: usize) {
         let depth = self.loops.len();
         let loads: usize = pending.values().map(Vec::len).sum();
@@ -151,6 +186,7 @@ impl Check<'_> {
         let within = |loops: &[(u32, u64)]| loops[depth..].to_vec();
         let reached: HashSet<Reach> = self.stores[first..]
             .iter()
+            .filter(|store| store.conditions == self.conditions.len())
             .filter_map(|store| reach(store.index.get(..axes)?, store.lanes, &within(&store.around)))
             .collect();
         for (index, loads) in pending.iter_mut() {
@@ -209,16 +245,17 @@ fn reach(index: &[Affine], lanes: u64, within: &[(u32, u64)]) -> Option<Reach> {
 /// Whether different rounds (and lanes) of a store have different elements: each counter with more than one round
 /// occurs in exactly one component, where its coefficient exceeds what all smaller ones add up to.
 fn is_injective(store: &Store, axes: usize) -> bool {
-    let moving = store.loops.iter().filter(|&(_, &extent)| extent > 1);
+    let moving: Vec<(u32, u64)> =
+        store.rounds.iter().map(|(&counter, rounds)| (counter, length(rounds))).filter(|each| each.1 > 1).collect();
     let occurs_once =
         |counter: u32| store.index[..axes].iter().filter(|each| each.coefficient(counter) != 0).count() == 1;
-    if !moving.clone().all(|(&counter, _)| occurs_once(counter)) {
+    if !moving.iter().all(|&(counter, _)| occurs_once(counter)) {
         return false;
     }
     store.index[..axes].iter().enumerate().all(|(axis, component)| {
         let mut steps: Vec<(u64, u64)> = moving
-            .clone()
-            .map(|(&counter, &extent)| (component.coefficient(counter).unsigned_abs(), extent))
+            .iter()
+            .map(|&(counter, extent)| (component.coefficient(counter).unsigned_abs(), extent))
             .filter(|step| step.0 != 0)
             .collect();
         if axis + 1 == axes && store.lanes > 1 {
@@ -239,8 +276,7 @@ fn are_disjoint(left: &Store, right: &Store, axes: usize) -> bool {
     (0..axes).any(|axis| {
         let (a, b) = (&left.index[axis], &right.index[axis]);
         let lanes = |store: &Store| if axis + 1 == axes { i128::from(store.lanes) } else { 1 };
-        let range = |store: &Store, each: &Affine| each.range(|counter| store.loops.get(&counter).copied());
-        let (Some(first), Some(second)) = (range(left, a), range(right, b)) else {
+        let (Some(first), Some(second)) = (span(a, &left.rounds), span(b, &right.rounds)) else {
             // A counter without a round: one of the stores never runs.
             return true;
         };
@@ -258,6 +294,21 @@ fn are_disjoint(left: &Store, right: &Store, axes: usize) -> bool {
         };
         if r <= s { apart(r, lanes(left), s, lanes(right)) } else { apart(s, lanes(right), r, lanes(left)) }
     })
+}
+
+/// How many rounds these are.
+fn length(rounds: &Range<u64>) -> u64 {
+    rounds.end.saturating_sub(rounds.start)
+}
+
+/// Least and greatest value of an index in such rounds; none where there are none.
+fn span(index: &Affine, rounds: &BTreeMap<u32, Range<u64>>) -> Option<(i128, i128)> {
+    let (low, high) = index.range(|counter| rounds.get(&counter).map(length))?;
+    let begin = |(counter, &coefficient): (&u32, &i64)| {
+        rounds.get(counter).map_or(0, |rounds| i128::from(rounds.start) * i128::from(coefficient))
+    };
+    let begin: i128 = index.terms.iter().map(begin).sum();
+    Some((low + begin, high + begin))
 }
 
 fn gcd(a: u64, b: u64) -> u64 {

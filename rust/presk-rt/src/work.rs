@@ -25,14 +25,16 @@ pub fn weighted_operations(kernel: &Kernel) -> u64 {
 }
 
 fn block(body: &[Statement]) -> u64 {
-    body.iter().fold(0, |sum, each| sum.saturating_add(statement(each)))
+    body.iter().fold(0, |sum, each| sum.saturating_add(weight_of(each)))
 }
 
-fn statement(statement: &Statement) -> u64 {
+fn weight_of(statement: &Statement) -> u64 {
     let mut own = u64::from(statement.kind.stored().is_some());
     statement.kind.values(&mut |value| value.visit(&mut |value| own = own.saturating_add(weight(value))));
     match &statement.kind {
-        StatementKind::For(each) => each.extent.saturating_mul(block(&each.body)),
+        StatementKind::For(each) => each.body.iter().fold(0, |sum, within| {
+            sum.saturating_add(rounds(within, each.variable, each.extent).saturating_mul(weight_of(within)))
+        }),
         StatementKind::If(_, body) => own.saturating_add(block(body)),
         StatementKind::Apply(apply) => {
             let each = if matches!(apply.applied, Applied::Power(..)) { POWER } else { FUNCTION } / IN_RUN;
@@ -40,6 +42,13 @@ fn statement(statement: &Statement) -> u64 {
         }
         _ => own,
     }
+}
+
+/// In how many rounds of its loop a statement runs: in all, or in those that a condition on the counter leaves.
+fn rounds(statement: &Statement, counter: u32, extent: u64) -> u64 {
+    let StatementKind::If(condition, _) = &statement.kind else { return extent };
+    let left = condition.rounds().filter(|(number, _)| *number == counter);
+    left.map_or(extent, |(_, rounds)| rounds.end.min(extent).saturating_sub(rounds.start))
 }
 
 fn weight(value: Value<'_>) -> u64 {
@@ -64,5 +73,12 @@ mod tests {
         let kernel = presk_kernel::parse(text).expect("it reads");
         // An addition, a function and a load; a store a row.
         assert_eq!(weighted_operations(&kernel), 10 * (20 * (1 + FUNCTION + 1) + 1));
+    }
+
+    #[test]
+    fn a_last_round_counts_once() {
+        let text = "kernel work (%0 : f32[11]) -> %1 : f32[11] {\n  for i0 in 0..3 {\n    if (i0 < 2) {\n      for i1 in 0..4 {\n        %1[((i0 * 4) + i1)] = exp(%0[((i0 * 4) + i1)])\n      }\n    }\n    if (i0 == 2) {\n      for i1 in 0..3 {\n        %1[((i0 * 4) + i1)] = exp(%0[((i0 * 4) + i1)])\n      }\n    }\n  }\n}\n";
+        let kernel = presk_kernel::parse(text).expect("it reads");
+        assert_eq!(weighted_operations(&kernel), 11 * (1 + FUNCTION + 1));
     }
 }

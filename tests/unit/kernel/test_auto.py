@@ -161,20 +161,53 @@ def test_loops_that_workers_divide(sizes: tuple[int, int, int], threads: int, ro
 
 
 def test_rows_softmax_and_reasons() -> None:
-    total = nest("%0 : real[n: 8, d: 64]", "n: 8", "sum(%0, axis = d)")
-    assert layout(total).rows == 8
-    four = nest("%0 : real[n: 12, d: 64]", "n: 12", "sum(%0, axis = d)")
-    assert layout(four).rows == 4
+    for rows, wanted in ((8, 8), (12, 8), (1021, 8), (7, 4), (6, 4), (3, 2), (1, None)):
+        assert layout(nest(f"%0 : real[n: {rows}, d: 64]", f"n: {rows}", "sum(%0, axis = d)")).rows == wanted
     long = nest("%0 : real[n: 8, d: 1000000]", "n: 8", "logsumexp(%0, axis = d)")
     assert layout(long).rows != 8
-    odd = nest("%0 : real[n: 6, d: 64]", "n: 6", "sum(%0, axis = d)")
-    assert layout(odd).rows == 2
-    assert layout(nest("%0 : real[n: 7, d: 64]", "n: 7", "sum(%0, axis = d)")) == Layout()
     assert layout(nest("%0 : real[n: 8, d: 64]", "d: 64", "sum(%0, axis = n)")) == Layout()
     soft = nest("%0 : real[n: 8, d: 64]", "n: 8, d: 64", "softmax(%0, axis = d)")
     assert layout(soft).passes == 2
     assert layout(soft, kind="bf16").passes is None
     assert all(reason for reason in recorded(dot(1024, 1024, 1024), TWO)[1].why)
+
+
+@pytest.mark.parametrize(
+    ("rows", "threads", "together"),
+    [(1021, 2, 8), (24, 2, 8), (12, 2, 8), (8, 2, 4), (8, 4, 2), (8, 8, None), (5, 2, 4), (3, 2, 2), (3, 3, None)],
+)
+def test_rows_taken_together_leave_workers_pieces(rows: int, threads: int, together: int | None) -> None:
+    """More at once are faster, and one after the other divide evenly: what is the faster by both."""
+    workers = Machine(threads, ONE.caches)
+    program = nest(f"%0 : real[n: {rows}, d: 600000]", f"n: {rows}", "sum(%0, axis = d)")
+    schedule, chosen = recorded(program, workers)
+    assert chosen.layout.rows == together
+    assert [step.split for step in schedule.steps if isinstance(step, Launch)] == [Divided(0, None)]
+    beside = nest(f"%0 : real[m: 8, n: {rows}, d: 60000]", f"m: 8, n: {rows}", "sum(%0, axis = d)")
+    if threads != 3:
+        assert recorded(beside, workers)[1].layout.rows == recorded(beside, ONE)[1].layout.rows
+
+
+@pytest.mark.parametrize("size", [1 << 20, (1 << 20) - 3, 999983])
+@pytest.mark.parametrize("value", ["gelu(%0)", "exp(%0)", "add(%0, %0)", "silu(%0)", "softplus(%0)"])
+def test_sweeps_of_any_length_are_divided(value: str, size: int) -> None:
+    """In place too."""
+    program = nest(f"%0 : real[n: {size}]", f"n: {size}", value)
+    schedule, chosen = recorded(program, TWO)
+    assert chosen.layout.split == Split(0, None)
+    assert [step.split for step in schedule.steps if isinstance(step, Launch)] == [Divided(0, None)]
+    said = choices(Realization("f32"), Plan("auto"), program, TWO)
+    over = record(program, said, donate=[0])
+    assert [step.split for step in over.steps if isinstance(step, Launch)] == [Divided(0, None)]
+    assert any(output.shares is not None for kernel in over.kernels for output in kernel.outputs)
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "depth"), [(1, 1000003, 1), (3, 333667, 1), (7, 142871, 1), (1021, 1021, 0)]
+)
+def test_sweeps_of_few_rows_are_divided_along_these(rows: int, columns: int, depth: int) -> None:
+    schedule, _ = recorded(nest(f"%0 : real[b: {rows}, n: {columns}]", f"b: {rows}, n: {columns}", "gelu(%0)"), TWO)
+    assert [step.split for step in schedule.steps if isinstance(step, Launch)] == [Divided(depth, None)]
 
 
 def test_whatever_is_chosen_can_be_run() -> None:

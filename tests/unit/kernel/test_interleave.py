@@ -53,22 +53,24 @@ SUM = """kernel sum (%0 : f32[n: 5, d: 3]) -> %1 : f32[n: 5] {
 """
 
 SUM_BY_TWO = """kernel sum (%0 : f32[n: 5, d: 3]) -> %1 : f32[n: 5] {
-  for i0 in 0..2 {
-    s0 = 0
-    s1 = 0
-    for i1 in 0..3 {
-      s0 = (s0 + %0[((i0 * 2) + 0), i1])
-      s1 = (s1 + %0[((i0 * 2) + 1), i1])
+  for i0 in 0..3 {
+    if (i0 < 2) {
+      s0 = 0
+      s1 = 0
+      for i1 in 0..3 {
+        s0 = (s0 + %0[((i0 * 2) + 0), i1])
+        s1 = (s1 + %0[((i0 * 2) + 1), i1])
+      }
+      %1[((i0 * 2) + 0)] = s0
+      %1[((i0 * 2) + 1)] = s1
     }
-    %1[((i0 * 2) + 0)] = s0
-    %1[((i0 * 2) + 1)] = s1
-  }
-  for i0 in 0..1 {
-    s0 = 0
-    for i1 in 0..3 {
-      s0 = (s0 + %0[(i0 + 4), i1])
+    if (i0 == 2) {
+      s0 = 0
+      for i1 in 0..3 {
+        s0 = (s0 + %0[((i0 * 2) + 0), i1])
+      }
+      %1[((i0 * 2) + 0)] = s0
     }
-    %1[(i0 + 4)] = s0
   }
 }
 """
@@ -109,9 +111,22 @@ def test_a_block_of_rows_and_the_rows_that_are_left() -> None:
     assert print_kernel(interleaved(launch_of(SUM), 2).kernel) == SUM_BY_TWO
 
 
-def test_blocks_without_a_rest_can_be_divided() -> None:
-    even = print_kernel(interleaved(launch_of(SUM.replace("n: 5", "n: 6").replace("0..5", "0..6")), 2).kernel)
-    assert parallel_depths(even) == [0]
+def test_rows_left_over_are_side_by_side_too() -> None:
+    text = print_kernel(interleaved(launch_of(SUM), 4).kernel)
+    assert text.count("(s3 + ") == text.count("if (i0 == 1)") == 1
+    three = SUM.replace("n: 5", "n: 7").replace("0..5", "0..7")
+    assert print_kernel(interleaved(launch_of(three), 4).kernel).count("(s2 + ") == 2
+
+
+def test_fewer_rows_than_are_taken_together_stay() -> None:
+    assert print_kernel(interleaved(launch_of(SUM), 8).kernel) == SUM
+
+
+@pytest.mark.parametrize("rows", [5, 6, 1021])
+def test_blocks_of_any_number_of_rows_can_be_divided(rows: int) -> None:
+    text = SUM.replace("n: 5", f"n: {rows}").replace("0..5", f"0..{rows}")
+    blocks = interleaved(launch_of(text), 2).kernel
+    assert parallel_depths(print_kernel(blocks)) == [0]
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import pytest
 from tests.unit.kernel.comparing import STORAGES, bits, machine, normals, program, run
 from tests.unit.kernel.machine import given
 
-from presk.kernel.lower.runs import has_runs, in_runs
-from presk.kernel.lowered import Layout
+from presk.kernel.lower.runs import has_runs, in_runs, launch_in_runs
+from presk.kernel.lowered import Launch, Layout
 from presk.kernel.native import expand, parallel_depths, verify
 from presk.kernel.printer import print_kernel
 from presk.kernel.reader import read_kernel
@@ -115,8 +115,10 @@ def test_a_loop_that_is_one_function_has_no_scratch() -> None:
         "      s0 = %0[i0, i1]\n", ""
     )
     found = rewritten(text)
-    assert "apply erf(%0[i0, (i2 * 256)]) to %1[i0, (i2 * 256)] over 256" in found
+    assert "apply erf(%0[i0, 0]) to %1[i0, 0] over 1024" in found
     assert "t0" not in found
+    long = rewritten(text.replace("1024", "4096"))
+    assert "apply erf(%0[i0, (i2 * 256)]) to %1[i0, (i2 * 256)] over 256" in long
 
 
 def test_a_function_of_a_function_takes_its_run_where_it_lies() -> None:
@@ -153,6 +155,38 @@ def test_the_loop_over_runs_can_be_divided() -> None:
     found = rewritten(flat.replace("    }\n  }\n}\n", "    }\n}\n"))
     assert parallel_depths(found) == [0]
     assert parallel_depths(GELU_IN_RUNS) == [0, 1]
+
+
+REST = GELU.replace("1024", "2049")
+
+
+def test_what_runs_leave_is_the_last_round_of_their_loop() -> None:
+    """So that a launch divides a loop of any length; no run is much shorter than another."""
+    found = rewritten(REST)
+    assert parallel_depths(found) == [0, 1]
+    assert "for i2 in 0..9 {\n      if (i2 < 8) {\n        for i1 in 0..232 {" in found
+    assert "      if (i2 == 8) {\n        for i1 in 0..193 {" in found
+    assert "apply erf(t0[0]) to t0[0] over 193" in found
+    assert rewritten(found) == found
+
+
+def test_what_runs_leave_of_a_loop_among_others_is_behind_it() -> None:
+    text = REST.replace("  for i0 in 0..3 {\n", "  for i0 in 0..3 {\n    s1 = 1\n", 1).replace("(1 + erf", "(s1 + erf")
+    found = rewritten(text)
+    assert "if " not in found
+    assert "apply erf(t0[0]) to t0[0] over 193" in found
+
+
+def test_a_run_without_scratch_is_longer() -> None:
+    text = REST.replace("((s0 * (1 + erf((s0 / 1.4142135)))) / 2)", "erf(s0)")
+    assert "apply erf(%0[i0, 0]) to %1[i0, 0] over 2049" not in rewritten(text)
+    assert "over 2047" in rewritten(text.replace("2049", "2047"))
+
+
+def test_the_work_of_a_last_round_counts_once() -> None:
+    launch = launch_in_runs(Launch(read_kernel(REST), (), (), 0))
+    even = launch_in_runs(Launch(read_kernel(GELU.replace("1024", "2048")), (), (), 0))
+    assert launch.work * 2048 == even.work * 2049
 
 
 def test_the_expansion_computes_the_same_and_has_no_runs() -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from presk.kernel.nodes import Binary, Expression, Integer
+from presk.kernel.nodes import Binary, Expression, For, If, Integer, Statement, Variable
 
 ZERO = Integer(0)
 
@@ -50,6 +50,13 @@ def remainder(left: Expression, divisor: int) -> Expression:
 def blocked(block: Expression, width: int, offset: Expression) -> Expression:
     """block · width + offset, written out: the form of a tile's indices, the same for each of its rows."""
     return Binary("+", Binary("*", block, Integer(width)), offset)
+
+
+def in_blocks(counter: int, whole: int, full: Sequence[Statement], last: Sequence[Statement]) -> For:
+    """A loop over so many whole blocks and a last one that is shorter, so that one loop has all to be divided."""
+    block = Variable("i", counter)
+    conditions = (If(Binary(of, block, Integer(whole)), tuple(body)) for of, body in (("<", full), ("==", last)))
+    return For(counter, whole + 1, tuple(conditions))
 
 
 @dataclass(frozen=True, slots=True)

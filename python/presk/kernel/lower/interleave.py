@@ -11,13 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from presk.kernel.lower.index import blocked
+from presk.kernel.lower.index import blocked, in_blocks
 from presk.kernel.lower.work import FUNCTIONS
 from presk.kernel.lowered import Launch
 from presk.kernel.nodes import (
     Apply,
     Assign,
-    Binary,
     Buffer,
     Call,
     Expression,
@@ -64,7 +63,7 @@ def is_slow_alone(loop: For) -> bool:
 
 
 def interleaved(launch: Launch, rows: int) -> Launch:
-    """The launch with that many rows at once; what is left of the rows runs as before."""
+    """The launch with that many rows at once; what is left of the rows is a block of its own, in the last round."""
     kernel = launch.kernel
     loop = row_loop(kernel)
     if loop is None:
@@ -102,25 +101,23 @@ class _Writer:
         ]
 
     def loops(self) -> tuple[Statement, ...]:
-        """The loop over blocks, and the loop over the rows that are left."""
+        """The loop over blocks, whose last round has the rows that are left."""
         full, rest = divmod(self.loop.extent, self.rows)
-        found: list[Statement] = []
-        if full:
-            found.append(For(self.loop.counter, full, tuple(self.jammed(self.loop.body))))
-        if rest:
-            counter = Variable("i", self.loop.counter)
-            index = Binary("+", counter, Integer(full * self.rows)) if full else counter
-            last = Renaming({}, {counter: index}, {})
-            found.append(For(self.loop.counter, rest, tuple(last.statement(each) for each in self.loop.body)))
-        return tuple(found)
+        counter, of = self.loop.counter, self.loop.body
+        if not full:
+            return (self.loop,)
+        whole = tuple(self.jammed(of, self.block))
+        if not rest:
+            return (For(counter, full, whole),)
+        return (in_blocks(counter, full, whole, tuple(self.jammed(of, self.block[:rest]))),)
 
-    def jammed(self, body: Sequence[Statement]) -> Iterator[Statement]:
-        """Statements of all rows of a block."""
+    def jammed(self, body: Sequence[Statement], rows: Sequence[Renaming]) -> Iterator[Statement]:
+        """Statements of some rows of a block."""
         for statement in body:
             if isinstance(statement, For) and _carries(statement):
-                yield For(statement.counter, statement.extent, tuple(self.jammed(statement.body)))
+                yield For(statement.counter, statement.extent, tuple(self.jammed(statement.body, rows)))
             else:
-                yield from (row.statement(statement) for row in self.block)
+                yield from (row.statement(statement) for row in rows)
 
 
 def _assigned(body: Sequence[Statement]) -> Iterator[Variable]:

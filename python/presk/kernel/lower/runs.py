@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from presk.kernel.elaborate import ELEMENTARY
+from presk.kernel.lower.index import in_blocks
 from presk.kernel.lower.values import (
     counters,
     mapped,
@@ -55,7 +56,8 @@ RUN_BYTES = 1024
 """Bytes of a run: its scratch and what the loops around it touch stay in the first cache."""
 
 WHOLE_BYTES = 2 * RUN_BYTES
-"""A loop of no more bytes is one run, where all runs beside each other take no more than ALL_BYTES."""
+"""A loop of no more bytes is one run, where all runs beside each other take no more than ALL_BYTES; so is one of
+ALL_BYTES that needs no scratch."""
 
 ALL_BYTES = 8 * RUN_BYTES
 """A quarter of a usual first cache."""
@@ -113,25 +115,30 @@ class _Rewriter:
         self.next_counter = 1 + max(counters(kernel.body), default=-1)
 
     def kernel(self) -> Kernel:
-        body = self.block(self.before.body)
+        body = self.block(self.before.body, is_alone=True)
         return self.before if body == self.before.body else replace(self.before, scratch=tuple(self.scratch), body=body)
 
-    def block(self, body: Sequence[Statement]) -> tuple[Statement, ...]:
-        return tuple(each for statement in body for each in self.statement(statement))
+    def block(self, body: Sequence[Statement], *, is_alone: bool) -> tuple[Statement, ...]:
+        """`is_alone`: the loops around hold each the next one alone, so that a launch may divide any of them."""
+        is_alone = is_alone and len(body) == 1
+        return tuple(each for statement in body for each in self.statement(statement, is_alone))
 
-    def statement(self, statement: Statement) -> tuple[Statement, ...]:
+    def statement(self, statement: Statement, is_alone: bool) -> tuple[Statement, ...]:
         match statement:
             case For(counter, extent, body) if _is_straight(body):
-                return self.loop(statement) if extent >= LEAST else (statement,)
+                return self.loop(statement, is_alone) if extent >= LEAST else (statement,)
             case For(counter, extent, body):
-                return (For(counter, extent, self.block(body)),)
+                return (For(counter, extent, self.block(body, is_alone=is_alone)),)
             case If(condition, body):
-                return (If(condition, self.block(body)),)
+                return (If(condition, self.block(body, is_alone=False)),)
             case _:
                 return (statement,)
 
-    def loop(self, loop: For) -> tuple[Statement, ...]:
-        """The loop cut into runs, or as it is where nothing in it moves."""
+    def loop(self, loop: For, is_alone: bool) -> tuple[Statement, ...]:
+        """The loop cut into runs, or as it is where nothing in it moves.
+
+        What the runs leave of a loop that a launch may divide is their loop's last round: it stays one loop.
+        """
         plan = _Plan(self.before, loop)
         if not plan.calls:
             return (loop,)
@@ -145,6 +152,8 @@ class _Rewriter:
         self.next_counter += 1
         begin = Binary("*", Variable("i", outer), Integer(run))
         whole, rest = divmod(loop.extent, run)
+        if rest and is_alone:
+            return (in_blocks(outer, whole, plan.statements(first, run, begin), plan.statements(first, rest, begin)),)
         cut: list[Statement] = [For(outer, whole, plan.statements(first, run, begin))]
         if rest:
             cut += plan.statements(first, rest, Integer(whole * run))
@@ -152,12 +161,16 @@ class _Rewriter:
 
 
 def _run_of(extent: int, size: int, buffers: int) -> int:
-    """The length of a run: all of a short loop, else the greatest part that leaves no rest, if one is long enough."""
-    if extent * size <= WHOLE_BYTES and extent * size * buffers <= ALL_BYTES:
+    """The length of a run: all of a short loop, else the greatest part that leaves no rest, if one is long enough.
+
+    Else the least that makes no more runs than the greatest does, so that the rest is long too.
+    """
+    if extent * size <= (WHOLE_BYTES if buffers else ALL_BYTES) and extent * size * buffers <= ALL_BYTES:
         return extent
     most = RUN_BYTES // size
     parts = (part for part in range(most, most // 4 - 1, -STEP) if extent % part == 0)
-    return next(parts, most)
+    even = -(-extent // -(-extent // most))
+    return next(parts, min(most, -(-even // STEP) * STEP))
 
 
 def _is_straight(body: Sequence[Statement]) -> bool:

@@ -15,6 +15,7 @@ from presk.kernel.nodes import (
     Expression,
     For,
     If,
+    Integer,
     Kernel,
     Load,
     Splat,
@@ -22,6 +23,7 @@ from presk.kernel.nodes import (
     Store,
     Tile,
     Unary,
+    Variable,
 )
 
 DIVISION = 4
@@ -53,14 +55,23 @@ def _statement(statement: Statement, lanes: int) -> int:
             return _value(value, lanes) + (lanes if vector else 1)
         case For(_, extent, body) if not extent:
             return 0
-        case For(_, extent, body):
-            return extent * sum(_statement(each, lanes) for each in body)
+        case For(counter, extent, body):
+            return sum(_rounds(each, counter, extent) * _statement(each, lanes) for each in body)
         case If(_, body):
             return sum(_statement(each, lanes) for each in body)
         case Apply(_, _, _, count):
             return FUNCTION // IN_RUN * count
         case Tile(rows, columns, depth):
             return rows.extent * columns.extent * (1 + depth.extent * TERM)
+
+
+def _rounds(statement: Statement, counter: int, extent: int) -> int:
+    """In how many rounds of its loop a statement runs: in all, or in those that a condition on the counter leaves."""
+    match statement:
+        case If(Binary("<" | "==" as operator, Variable("i", number), Integer(value))) if number == counter:
+            return min(value, extent) if operator == "<" else 1
+        case _:
+            return extent
 
 
 def _value(value: Expression, lanes: int) -> int:
