@@ -3,7 +3,8 @@
 
 mod common;
 
-use common::{Random, check, targets};
+use common::{Random, assert_same, check, execute, interpret, random_arguments, targets};
+use presk_cranelift::{Options, compile};
 use presk_kernel::Kernel;
 use presk_kernel::ir::Tile;
 
@@ -124,6 +125,48 @@ fn one_row_of_many_columns() {
                 let width = columns + random.below(2) * 31;
                 let case = Case { rows: 1, columns, terms, width, blocks, lanes, fused, elements, rounds };
                 check(&case.kernel(), random.next(), &target, "a row");
+            }
+        }
+    }
+}
+
+/// Scales whose quotients by 2²⁸ are exact, those that are no numbers included, and some whose quotients aren't.
+const USUAL: [f32; 9] = [0.0, -0.0, 3.155_443_6e-30, -5.9e-30, 0.013, -7.5, f32::MAX, f32::INFINITY, f32::NAN];
+const UNUSUAL: [f32; 4] = [3.155_443_4e-30, -1.2e-35, f32::MIN_POSITIVE, 1e-42];
+
+#[test]
+fn one_row_of_integers_with_scales_of_all_sizes() {
+    let mut random = Random(4);
+    for target in targets() {
+        for (element, at) in ELEMENTS.iter().zip(0u64..).filter(|(element, _)| element.1.starts_with("int")) {
+            for (columns, has_unusual) in [(64, false), (64, true), (300, false), (300, true)] {
+                let lanes = if element.2 == "f32" { 8 } else { 4 };
+                let fused = at % 2 == 0;
+                let case = Case {
+                    rows: 1,
+                    columns,
+                    terms: 20,
+                    width: columns,
+                    blocks: 2,
+                    lanes,
+                    fused,
+                    elements: *element,
+                    rounds: false,
+                };
+                let kernel = case.kernel();
+                let mut arguments = random_arguments(&kernel, random.next());
+                let scales = arguments.inputs[2].as_chunks_mut::<4>().0;
+                for scale in scales.iter_mut() {
+                    *scale = USUAL[random.below(if has_unusual { 6 } else { 9 }) as usize].to_ne_bytes();
+                }
+                if has_unusual {
+                    let place = random.below(scales.len() as u64) as usize;
+                    scales[place] = UNUSUAL[random.below(4) as usize].to_ne_bytes();
+                }
+                let wanted = interpret(&kernel, &arguments).unwrap();
+                let code = compile(&kernel, Options { depth: None, lanes: true }, &target).unwrap();
+                let found = execute(&kernel, &code, &arguments, &[None]);
+                assert_same(&kernel, &wanted, &found, &format!("{element:?} {columns} {}", target.name()));
             }
         }
     }

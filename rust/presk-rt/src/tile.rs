@@ -25,6 +25,8 @@ mod real;
 mod row;
 mod stage;
 #[cfg(target_arch = "x86_64")]
+mod tops;
+#[cfg(target_arch = "x86_64")]
 mod x86;
 
 /// What an element of a factor is.
@@ -229,7 +231,7 @@ unsafe fn summed<T: Real>(form: &Form, operands: Operands<T>, blocks: &Blocks<T>
         }
         let columns = usize::from(form.columns);
         let mut column = 0;
-        if let Some(widths) = blocks.rows.of(form) {
+        if let Some(widths) = blocks.rows.of(form, &operands) {
             column = columns - columns % blocks.lanes;
             if column > 0 {
                 one(form, operands, blocks, widths, column);

@@ -107,6 +107,7 @@ macro_rules! narrow {
                 bf16: widths!($vector, Bf16),
                 int8: Scaled { by_column: widths!($vector, ByColumn<8>), by_term: widths!($vector, ByTerm<8>) },
                 int4: Scaled { by_column: widths!($vector, ByColumn<4>), by_term: widths!($vector, ByTerm<4>) },
+                int4_usual: None,
             }),
         }
     };

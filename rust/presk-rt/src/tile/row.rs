@@ -139,7 +139,7 @@ pub(super) struct Row<T> {
     left_step: i64,
     right: *const u8,
     right_step: i64,
-    scales: *const f32,
+    pub(super) scales: *const f32,
     scale_step: i64,
     depth: u64,
     continues: bool,
@@ -221,6 +221,8 @@ pub(super) struct Narrows<T: 'static> {
     pub bf16: Widths<T>,
     pub int8: Scaled<T>,
     pub int4: Scaled<T>,
+    /// Integers of four bits where every scale is usual, if there is a faster way then.
+    pub int4_usual: Option<Scaled<T>>,
 }
 
 /// The rows of an instruction set, by how the right factor is read; none for what is staged.
@@ -231,23 +233,52 @@ pub(super) struct Rows<T: 'static> {
 
 impl<T: Real> Rows<T> {
     /// The widths for a tile of one row; none where it is staged.
-    pub fn of(&self, form: &Form) -> Option<&Widths<T>> {
-        let integers = |each: fn(&Narrows<T>) -> &Scaled<T>| {
-            let scaled = each(self.narrow.as_ref()?);
-            match (form.scale_step, form.scale_column) {
-                (_, 0) => Some(&scaled.by_term),
-                (0, _) => Some(&scaled.by_column),
-                _ => None,
+    ///
+    /// # Safety
+    /// As for [`super::run`].
+    pub unsafe fn of(&self, form: &Form, operands: &Operands<T>) -> Option<&Widths<T>> {
+        let scaled = match form.right {
+            Kind::Own => return Some(&self.own),
+            Kind::F32 => return None,
+            Kind::Bf16 => return Some(&self.narrow.as_ref()?.bf16),
+            Kind::Int8 => &self.narrow.as_ref()?.int8,
+            Kind::Int4 => {
+                let narrow = self.narrow.as_ref()?;
+                // SAFETY: as the caller vouches.
+                let usual = narrow.int4_usual.as_ref().filter(|_| unsafe { are_usual(form, operands.scales) });
+                usual.unwrap_or(&narrow.int4)
             }
         };
-        match form.right {
-            Kind::Own => Some(&self.own),
-            Kind::F32 => None,
-            Kind::Bf16 => Some(&self.narrow.as_ref()?.bf16),
-            Kind::Int8 => integers(|narrow| &narrow.int8),
-            Kind::Int4 => integers(|narrow| &narrow.int4),
+        match (form.scale_step, form.scale_column) {
+            (_, 0) => Some(&scaled.by_term),
+            (0, _) => Some(&scaled.by_column),
+            _ => None,
         }
     }
+}
+
+/// What an integer of four bits counts at the top of a lane, turned over.
+pub(super) const DOWN: f32 = 1.0 / (1 << 28) as f32;
+
+/// Whether a scale times [`DOWN`] is exact: the product of integer and scale is then the same real number, rounded once.
+fn is_usual(scale: f32) -> bool {
+    scale == 0.0 || scale.abs() >= f32::MIN_POSITIVE / DOWN || scale.is_nan()
+}
+
+/// Whether every scale of a tile is [`is_usual`].
+///
+/// # Safety
+/// Each column and term has a scale at its stride.
+unsafe fn are_usual(form: &Form, scales: *const f32) -> bool {
+    let (count, step) = match (form.scale_step, form.scale_column) {
+        (step, 0) => (form.depth, step),
+        (_, step) => (u64::from(form.columns), step),
+    };
+    (0..count).all(|number| {
+        let at = scales.wrapping_byte_offset(step as isize * number.cast_signed() as isize);
+        // SAFETY: as the caller vouches.
+        is_usual(unsafe { at.read_unaligned() })
+    })
 }
 
 /// Terms at a time, where there are more columns than these.

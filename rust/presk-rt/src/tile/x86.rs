@@ -5,11 +5,11 @@ use std::arch::x86_64::{
     _mm_cvtsi32_si128, _mm_loadl_epi64, _mm_loadu_pd, _mm_loadu_ps, _mm_loadu_si128, _mm_mul_pd, _mm_mul_ps,
     _mm_set_epi32, _mm_set1_pd, _mm_set1_ps, _mm_setzero_pd, _mm_setzero_ps, _mm_setzero_si128, _mm_srai_epi32,
     _mm_storeu_pd, _mm_storeu_ps, _mm_unpacklo_epi8, _mm_unpacklo_epi16, _mm256_add_pd, _mm256_add_ps,
-    _mm256_castsi256_ps, _mm256_cvtepi8_epi32, _mm256_cvtepi32_ps, _mm256_cvtepu16_epi32, _mm256_fmadd_pd,
-    _mm256_fmadd_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_mul_pd, _mm256_mul_ps,
-    _mm256_set_epi32, _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps, _mm256_setzero_pd, _mm256_setzero_ps,
-    _mm256_slli_epi32, _mm256_sllv_epi32, _mm256_srai_epi32, _mm256_storeu_pd, _mm256_storeu_ps, _mm512_add_pd,
-    _mm512_add_ps, _mm512_castsi512_ps, _mm512_cvtepi8_epi32, _mm512_cvtepi32_ps, _mm512_cvtepu8_epi64,
+    _mm256_and_si256, _mm256_castsi256_ps, _mm256_cvtepi8_epi32, _mm256_cvtepi32_ps, _mm256_cvtepu16_epi32,
+    _mm256_fmadd_pd, _mm256_fmadd_ps, _mm256_loadu_pd, _mm256_loadu_ps, _mm256_loadu_si256, _mm256_mul_pd,
+    _mm256_mul_ps, _mm256_set_epi32, _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps, _mm256_setzero_pd,
+    _mm256_setzero_ps, _mm256_slli_epi32, _mm256_sllv_epi32, _mm256_srai_epi32, _mm256_storeu_pd, _mm256_storeu_ps,
+    _mm512_add_pd, _mm512_add_ps, _mm512_castsi512_ps, _mm512_cvtepi8_epi32, _mm512_cvtepi32_ps, _mm512_cvtepu8_epi64,
     _mm512_cvtepu16_epi32, _mm512_fmadd_pd, _mm512_fmadd_ps, _mm512_loadu_pd, _mm512_loadu_ps, _mm512_mul_pd,
     _mm512_mul_ps, _mm512_or_si512, _mm512_permutexvar_ps, _mm512_set_ps, _mm512_set1_pd, _mm512_set1_ps,
     _mm512_setzero_pd, _mm512_setzero_ps, _mm512_slli_epi32, _mm512_slli_epi64, _mm512_storeu_pd, _mm512_storeu_ps,
@@ -19,6 +19,7 @@ use super::block::{Block, Blocks, Heights, compute};
 use super::real::{Real, Vector};
 use super::row::{self, Bf16, ByColumn, ByTerm, Narrow, Narrows, Own, Read, Row, Rows, Scaled};
 use super::stage::{Factor, narrow, widen};
+use super::tops::{TopByColumn, TopByTerm, Tops};
 use super::{Form, Operands, run};
 
 macro_rules! vector {
@@ -171,6 +172,19 @@ impl Narrow for __m256 {
     }
 }
 
+impl Tops for __m256 {
+    #[inline(always)]
+    unsafe fn top_int4(from: *const u8) -> Self {
+        // SAFETY: the caller vouches for the memory and the instruction set; four bytes. Each lane brings its own four bits
+        // to its top and keeps them alone.
+        unsafe {
+            let words = _mm256_set1_epi32(from.cast::<i32>().read_unaligned());
+            let tops = _mm256_sllv_epi32(words, _mm256_set_epi32(0, 4, 8, 12, 16, 20, 24, 28));
+            _mm256_cvtepi32_ps(_mm256_and_si256(tops, _mm256_set1_epi32(0xf << 28)))
+        }
+    }
+}
+
 impl Narrow for __m512 {
     #[inline(always)]
     unsafe fn widen_bf16(from: *const u16) -> Self {
@@ -260,14 +274,28 @@ macro_rules! widths {
 /// The narrow elements that a vector of f32 widens in registers; what it doesn't is staged.
 macro_rules! narrow {
     ($vector:ty) => {
+        narrow!($vector, None)
+    };
+    ($vector:ty, $usual:expr) => {
         Rows {
             own: widths!($vector, Own),
             narrow: Some(Narrows {
                 bf16: widths!($vector, Bf16),
                 int8: Scaled { by_column: widths!($vector, ByColumn<8>), by_term: widths!($vector, ByTerm<8>) },
                 int4: Scaled { by_column: widths!($vector, ByColumn<4>), by_term: widths!($vector, ByTerm<4>) },
+                int4_usual: $usual,
             }),
         }
+    };
+}
+
+/// The same of a vector that has integers at the top of its lanes sooner.
+macro_rules! narrow_with_tops {
+    ($vector:ty) => {
+        narrow!(
+            $vector,
+            Some(Scaled { by_column: widths!($vector, TopByColumn), by_term: widths!($vector, TopByTerm) })
+        )
     };
 }
 
@@ -294,7 +322,7 @@ macro_rules! blocks {
 
 /// An instruction set: its functions, their tables, and the routine for each type.
 macro_rules! level {
-    ($level:ident: $features:literal, $single:ty, $double:ty, $rows:tt, $few:tt) => {
+    ($level:ident: $features:literal, $single:ty, $double:ty, $rows:tt, $few:tt, $narrow:ident) => {
         pub(super) mod $level {
             use super::*;
 
@@ -341,7 +369,7 @@ macro_rules! level {
             }
 
             pub static F32: Blocks<f32> =
-                blocks!($single, $rows, $few, Some(heights!($single, Bf16, $rows, $few)), narrow);
+                blocks!($single, $rows, $few, Some(heights!($single, Bf16, $rows, $few)), $narrow);
             pub static F64: Blocks<f64> = blocks!($double, $rows, $few, None, plain);
         }
     };
@@ -349,9 +377,11 @@ macro_rules! level {
 
 // Sixteen registers hold the sums of six rows of two vectors, beside these vectors, a factor and a product; of four
 // vectors those of two rows. AVX-512 has twice as many.
-level!(baseline: "sse2", __m128, __m128d, [1 2 3 4 5 6], [1 2]);
-level!(avx2: "avx2,fma", __m256, __m256d, [1 2 3 4 5 6], [1 2]);
-level!(avx512: "avx512f,avx512bw,avx512dq,avx512vl", __m512, __m512d, [1 2 3 4 5 6 7 8 9 10 11 12], [1 2 3 4 5 6]);
+level!(baseline: "sse2", __m128, __m128d, [1 2 3 4 5 6], [1 2], narrow);
+level!(avx2: "avx2,fma", __m256, __m256d, [1 2 3 4 5 6], [1 2], narrow_with_tops);
+level!(
+    avx512: "avx512f,avx512bw,avx512dq,avx512vl", __m512, __m512d, [1 2 3 4 5 6 7 8 9 10 11 12], [1 2 3 4 5 6], narrow
+);
 
 /// A routine: the blocks of tiles of vectors of 64 bytes, and of narrower ones.
 macro_rules! routine {
