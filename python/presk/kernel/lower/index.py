@@ -54,9 +54,9 @@ def blocked(block: Expression, width: int, offset: Expression) -> Expression:
 
 def in_blocks(counter: int, whole: int, full: Sequence[Statement], last: Sequence[Statement]) -> For:
     """A loop over so many whole blocks and a last one that is shorter, so that one loop has all to be divided."""
-    block = Variable("i", counter)
-    conditions = (If(Binary(of, block, Integer(whole)), tuple(body)) for of, body in (("<", full), ("==", last)))
-    return For(counter, whole + 1, tuple(conditions))
+    block, last_one = Variable("i", counter), Integer(whole)
+    within = If(Binary("<", block, last_one), tuple(full)), If(Binary("==", block, last_one), tuple(last))
+    return For(counter, whole + 1, within)
 
 
 @dataclass(frozen=True, slots=True)
