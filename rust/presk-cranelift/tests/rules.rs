@@ -186,7 +186,10 @@ fn loads_move_only_where_nothing_could_go_wrong() {
     };
     assert!(loads("%2[i0] = exp(%0[i0])"));
     assert!(!loads("%2[i0] = exp(%0[%1[i0]])"), "a loaded index");
-    assert!(loads("%2[i0] = 0\nif i0 {\n%2[i0] = exp(%0[i0])\n}"), "a condition around it, and inside whatever it says");
+    assert!(
+        loads("%2[i0] = 0\nif i0 {\n%2[i0] = exp(%0[i0])\n}"),
+        "a condition around it, and inside whatever it says"
+    );
     assert!(!loads("%2[i0] = 0\nif (i0 < 4) {\n%2[i0] = exp(%0[(i0 * 2)])\n}"), "inside where a condition holds");
     let shared = "kernel f (%0 : f32[8]) -> %1 in %0 : f32[8] {\nfor i0 in 0..8 {\n%1[i0] = exp(%0[i0])\n}\n}\n";
     let text = generated(shared, "avx2");
