@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from presk.api.arguments import path as as_path
+from presk.api.arguments import require, texts
 from presk.api.compiled import Compiled
 from presk.api.program import Program
 from presk.run import tensor_files
@@ -29,8 +31,9 @@ def save_file(
         noted = {"entry": of.entry.name, "realization": of.settings.realization.name}
         of = of.entry.program
     if of is not None:
+        require("of", "a Compiled or a program", of, Program)
         noted["program"] = of.hash
-    tensor_files.write(path, tree, {**noted, **(metadata or {})})
+    tensor_files.write(as_path("path", path), tree, {**noted, **texts("metadata", metadata)})
 
 
 def load_file(path: str | Path, names: Mapping[str, str] | None = None) -> Any:
@@ -46,4 +49,4 @@ def load_file(path: str | Path, names: Mapping[str, str] | None = None) -> Any:
     a training wrote it and its bits are others now. Whether the tree is an entry's is found out where it is used: E6030
     lists what is missing, extra or misshaped.
     """
-    return read_weights(Path(path), names)[0]
+    return read_weights(Path(as_path("path", path)), None if names is None else texts("names", names))[0]

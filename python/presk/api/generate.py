@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 
+from presk.api.arguments import path, require, text
 from presk.api.constants import Number, exact_number
 from presk.api.program import FILE_AND_ENTRY, Entry, Program, find_entry, load
 from presk.api.signature import EntrySignature, whole_number
@@ -113,11 +114,11 @@ def generate(
     count = whole_number("tokens", tokens)
     if count < 0:
         raise fail("E8053", f"`tokens` is {count}", hint="a whole number from 0")
-    parameters, carried = read_weights(weights) if isinstance(weights, (str, Path)) else (weights, None)
+    parameters, carried = _weights(weights)
     taken = _tokenizer(tokenizer, carried)
     found = language_model(bind(entry.program.checked, entry.name, dims=_one_row(entry, dims or {})))
     tokenizers.require_fits(taken, found.symbols, f"`{entry.name}`")
-    before = taken.encode(prompt, "the prompt").tolist()
+    before = taken.encode(text("prompt", prompt), "the prompt").tolist()
     made = Generator(
         registry.make(registry.fastest() if backend is None else backend, bits=whole_number("bits", bits)),
         found,
@@ -131,6 +132,13 @@ def generate(
     return Generation(taken, before, islice(made.symbols(before, seed), count))
 
 
+def _weights(given: Any) -> tuple[Value, str | None]:
+    """Parameters as they are given, or those at a path, and the tokenizer they carry."""
+    if isinstance(given, str) or hasattr(given, "__fspath__"):
+        return read_weights(path("weights", given))
+    return given, None
+
+
 def next_token(model: Program | Entry | str) -> Entry:
     """The entry meant: itself, or the sole `next_token` of a program. E4021 where there is none, or several."""
     if isinstance(model, str):
@@ -138,6 +146,7 @@ def next_token(model: Program | Entry | str) -> Entry:
         model = find_entry(model) if cut and path else load(model)
     if isinstance(model, Entry):
         return model
+    require("model", "a program, an entry or the path of one", model, Program)
     names = [each.name for each in model.entries() if each.name.rpartition(".")[2] == NEXT_TOKEN]
     if len(names) == 1:
         return model[names[0]]
@@ -192,7 +201,7 @@ def _tokenizer(given: Tokenizer | str | None, carried: str | None) -> Tokenizer:
     if isinstance(given, Tokenizer):
         return given
     if given is not None:
-        return named_tokenizer(given)
+        return named_tokenizer(text("tokenizer", given))
     if carried is not None:
         return tokenizers.from_metadata(carried)
     hint = f"--tokenizer bytes, {CHARS_OF}corpus.txt or tokenizer.json"

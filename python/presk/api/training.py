@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from presk.api.arguments import folder, listeners, table, text, texts
 from presk.api.arrays import incoming
 from presk.api.compiled import workers
-from presk.api.program import Entry
+from presk.api.program import Entry, find_entry
 from presk.api.signature import whole_number
 from presk.core.nodes import Program
 from presk.draw import require_seed
@@ -51,7 +52,7 @@ class Run:
 
 
 def train(
-    block: Entry,
+    block: Entry | str,
     *,
     realize: str | Realization = "f32",
     backend: str | None = None,
@@ -67,7 +68,8 @@ def train(
     resume: bool = False,
     callbacks: Sequence[Callable[[Event], None]] = (),
 ) -> Run:
-    """Trains a block of a program, `program["tiny"]`, from its first step, or from where a run in `out` stopped.
+    """Trains a block of a program, `program["tiny"]` or `"path.psk:tiny"`, from its first step, or from where a run in
+    `out` stopped.
 
     `data` are arrays in place of the block's data, by the fields of the objective's batch, a row along the first axis.
     `epochs`, `seed` and `settings` (`{"batch": "16", "lr.peak": "1e-3"}`, PSK text) go before the block's; `steps` ends
@@ -79,15 +81,15 @@ def train(
     program has no handlers of its own, SystemExit. So is what a callback raises. Raises PreskError: E802x for settings,
     E804x and E807x for data, E808x for the run's folder and for a loss that is no number any more.
     """
+    block = find_block(block)
+    changes = texts("settings", settings)
+    told = listeners("callbacks", callbacks)
+    path = None if out is None else folder("out", out)
     checked = block.program.checked
-    if block.name not in checked.trains:
-        names = list(checked.trains)
-        hint = did_you_mean(block.name, names) or (f"it has {', '.join(names)}" if names else "it has none")
-        raise fail("E8084", f"`{block.program.name}` has no train block `{block.name}`", hint=hint)
     if resume and out is None:
         raise fail("E8080", "a run that goes on needs its folder", hint='presk.train(…, out="runs/tiny", resume=True)')
-    changed = override(checked, checked.trains[block.name], settings or {})
-    name = registry.fastest() if backend is None else backend
+    changed = override(checked, checked.trains[block.name], changes)
+    name = registry.fastest() if backend is None else text("backend", backend)
     realization = realize if isinstance(realize, Realization) else read_realization(realize)
     how = How(
         registry.make(name, bits=whole_number("bits", bits)),
@@ -98,7 +100,7 @@ def train(
         None if steps is None else _positive("steps", steps),
         None if epochs is None else _positive("epochs", epochs),
         None if seed is None else require_seed(seed),
-        None if data is None else incoming("data", dict(data)).tree,
+        None if data is None else incoming("data", dict(table("data", data))).tree,
     )
     training = prepare(checked, changed, how)
     config = {
@@ -106,20 +108,30 @@ def train(
         "consts": {each: constants.show(value) for each, value in checked.overrides.items()},
         "train": block.name,
         "realize": realization.json(),
-        "set": dict(settings or {}),
-        "epochs": epochs,
-        "seed": seed,
+        "set": changes,
+        "epochs": how.epochs,
+        "seed": how.seed,
         "settings": dict(training.settings),
     }
 
     def tell(event: Event) -> None:
-        for callback in callbacks:
+        for callback in told:
             callback(event)
 
-    outcome = run(training, None if out is None else Path(out), config, resume=resume, tell=tell)
+    outcome = run(training, path, config, resume=resume, tell=tell)
     if outcome.signal is not None:
         raise end(outcome.signal)
-    return Run(outcome.parameters, outcome.history, None if out is None else Path(out))
+    return Run(outcome.parameters, outcome.history, path)
+
+
+def find_block(block: Entry | str) -> Entry:
+    """A train block given as one, or as text, `path.psk:tiny`. E8084 for an entry that is none."""
+    found = find_entry(block)
+    names = list(found.program.checked.trains)
+    if found.name not in names:
+        hint = did_you_mean(found.name, names) or (f"it has {', '.join(names)}" if names else "it has none")
+        raise fail("E8084", f"`{found.program.name}` has no train block `{found.name}`", hint=hint)
+    return found
 
 
 def step_core(block: Entry) -> Program:

@@ -100,6 +100,8 @@ def command(
     from presk.train.folder import read_config
     from presk.train.interrupt import stopping
 
+    if out is not None and not out:
+        raise click.UsageError("--out: a folder's path")
     wanted: dict[str, Any] = {"epochs": epochs, "seed": running["seed"], "realize": running["realize"], "set": changes}
     before = read_config(Path(out)) if resume and out is not None else {}
     program = load(file, {**_record(before, "consts"), **consts})
