@@ -8,7 +8,7 @@ everything is what it is outside of maps; the leaves are put together to the tre
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import count
 
 from presk.check.context import Context, LeafBody, as_data, origin_of, rule
@@ -82,38 +82,53 @@ def _written_once(context: Context, node: tree.MapTrees, operands: Operands) -> 
 
 
 def _by_leaf(context: Context, node: tree.MapTrees, operands: Operands) -> Data:
-    """The body once for every leaf, and trees of what it gives."""
-    emitter = context.emitter
-    found: list[tuple[Handle, ...]] = []
-    arity: int | None = None
-    for path, leaf in types.leaves(operands[0][1].type):
-        context.session.leaves += 1
-        if context.session.leaves > LEAVES_LIMIT:
-            message = f"bodies of maps are written for more than {LEAVES_LIMIT} leaves one by one"
-            hint = "one map inside of another has the leaves of both, multiplied: take the inner one out"
-            raise fail("E4009", message, node.span, hint)
-        within = Tensor("real", _apart(context, leaf.axes))
-        handles = [emitter.renamed(_component(context, each.handle, path), within, node.span) for _, each in operands]
-        value = _body(context, node, operands, handles, within, None)
-        arity = _arity(value.type, within, node)
-        parts = [value.handle]
-        if arity is not None:
-            parts = [emitter.project(value.handle, str(at)) for at in range(arity)]
-        found.append(tuple(emitter.renamed(each, leaf, node.span) for each in parts))
-    if not found:  # the body tells how many trees there are
-        silent = replace(context, emitter=Silent())
-        leaf = Tensor("real", ())
-        arity = _arity(_body(silent, node, operands, [None] * len(operands), leaf, None).type, leaf, node)
-    whole = operands[0][1]
+    """The body once for every leaf, and trees of what it gives. A leaf without elements stays what it is."""
+    emitter, whole = context.emitter, operands[0][1]
+    leaves = list(types.leaves(whole.type))
+    given = [[_component(context, each.handle, path) for _, each in operands] for path, _ in leaves]
+    bodies = [
+        None if any(axis.size.whole == 0 for axis in leaf.explicit) else _leaf(context, node, operands, handles, leaf)
+        for handles, (_, leaf) in zip(given, leaves, strict=True)
+    ]
+    some = next((each for each in bodies if each is not None), None)
+    arity = _arity_at_a_scalar(context, node, operands) if some is None else some.arity
+    count = 1 if arity is None else arity
+    rows = [handles[:1] * count if body is None else body.parts for handles, body in zip(given, bodies, strict=True)]
     trees = [
-        Data(whole.type, _tree(context, whole.type, whole.handle, iter(column), node.span))
-        for column in ([each[at] for each in found] for at in range(1 if arity is None else arity))
+        _tree(context, whole.type, whole.handle, iter([row[at] for row in rows]), node.span) for at in range(count)
     ]
     result = _whole(operands, arity)
-    handle = trees[0].handle
-    if arity is not None:
-        handle = emitter.make_tuple([each.handle for each in trees], result, node.span)
+    handle = trees[0] if arity is None else emitter.make_tuple(trees, result, node.span)
     return Data(result, handle, origin_of(result))
+
+
+@dataclass(frozen=True)
+class _Leaf:
+    """What the body gives for one leaf of each tree; `arity` as in Core's map."""
+
+    parts: Sequence[Handle]
+    arity: int | None
+
+
+def _leaf(context: Context, node: tree.MapTrees, operands: Operands, given: Sequence[Handle], leaf: Tensor) -> _Leaf:
+    context.session.leaves += 1
+    if context.session.leaves > LEAVES_LIMIT:
+        message = f"bodies of maps are written for more than {LEAVES_LIMIT} leaves one by one"
+        hint = "one map inside of another has the leaves of both, multiplied: take the inner one out"
+        raise fail("E4009", message, node.span, hint)
+    emitter = context.emitter
+    within = Tensor("real", _apart(context, leaf.axes))
+    value = _body(context, node, operands, [emitter.renamed(each, within, node.span) for each in given], within, None)
+    arity = _arity(value.type, within, node)
+    parts = [value.handle] if arity is None else [emitter.project(value.handle, str(at)) for at in range(arity)]
+    return _Leaf([emitter.renamed(each, leaf, node.span) for each in parts], arity)
+
+
+def _arity_at_a_scalar(context: Context, node: tree.MapTrees, operands: Operands) -> int | None:
+    """How many trees the body gives, where no leaf tells it."""
+    silent = replace(context, emitter=Silent())
+    leaf = Tensor("real", ())
+    return _arity(_body(silent, node, operands, [None] * len(operands), leaf, None).type, leaf, node)
 
 
 def _body(
