@@ -129,6 +129,8 @@ class _Loop:
         self._say(Start(step, training.last, count, training.data.train.count))
         if training.unmeasured is not None:
             self._say(Remark(training.unmeasured))
+        if step >= training.last or self._is_over(position.mark):
+            self._say(Remark(f"the run is behind step {step}, its last"))
         if step and self._measures_at(step) and not self._has_measured(step):
             self._measure(position)  # a stop cut it short
             self.saved_step = 0

@@ -446,6 +446,21 @@ def test_a_measurement_that_nothing_is_left_for_is_told(tmp_path: Path, keys: st
     assert [each for each in heard if "measured" in each] == ([] if says is None else [says])
 
 
+def test_a_run_that_has_ended_says_so(tmp_path: Path) -> None:
+    heard: list[str] = []
+    listen = [lambda event: heard.append(event.text) if isinstance(event, Remark) else None]
+    first = fit(steps=4, out=tmp_path / "r", callbacks=listen)
+    assert not any("its last" in each for each in heard)
+    for steps in (4, 2):
+        heard.clear()
+        again = fit(steps=steps, out=tmp_path / "r", resume=True, callbacks=listen)
+        assert bits(again) == bits(first)
+        assert "the run is behind step 4, its last" in heard
+    heard.clear()
+    assert len(fit(steps=5, out=tmp_path / "r", resume=True, callbacks=listen).losses) == 5
+    assert not any("its last" in each for each in heard)
+
+
 def test_a_block_without_an_end_is_given_one() -> None:
     text = f"{LINEAR}{BLOCK.replace('epochs = 5; ', '')}\n}}\n"
     block = presk.loads(text)["fit"]
