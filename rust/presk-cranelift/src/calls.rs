@@ -20,7 +20,7 @@ const FUNCTIONS: usize = Function::ALL.len() + 1;
 
 /// Number of declared functions: the elementary ones of reals, those of runs, the routine of tiles, those of folds,
 /// those of maps.
-pub(crate) const COUNT: usize = MAPS + Map::ALL.len();
+pub(crate) const COUNT: usize = MAPS + Map::COUNT;
 
 const TILE: usize = 2 * FUNCTIONS;
 
@@ -37,7 +37,7 @@ pub(crate) fn names(arithmetic: Arithmetic) -> [String; COUNT] {
             return format!("presk_tile_{}", arithmetic.name());
         }
         if let Some(map) = number.checked_sub(MAPS) {
-            return format!("presk_run_{}_{}", Map::ALL[map].name(), arithmetic.name());
+            return format!("presk_map_{map}_{}", arithmetic.name());
         }
         if let Some(fold) = number.checked_sub(FOLDS) {
             return format!("presk_fold_{}_{}", Fold::ALL[fold].name(), arithmetic.name());
@@ -118,12 +118,12 @@ fn routines<T: Real>(isa: Isa) -> impl Iterator<Item = *const u8> {
 fn others<T: presk_rt::folds::Real + Real>(isa: Isa) -> impl Iterator<Item = *const u8> {
     let (folds, table) = (T::folds(isa), T::routines(isa));
     let folds = Fold::ALL.into_iter().map(|fold| folds.routine(fold) as *const u8);
-    folds.chain(Map::ALL.into_iter().map(|map| table.map(map) as *const u8))
+    folds.chain((0..Map::COUNT).map(|map| table.map(Map::numbered(map)) as *const u8))
 }
 
 /// The signature of a function by number: of reals, of pointers to runs and their number of elements, of a tile's form
 /// and pointers to its sums, factors and scales, of pointers to a fold's rows and values and their numbers, or of pointers to
-/// runs, a real and their number of elements.
+/// runs, two reals and their number of elements.
 pub(crate) fn signature(
     number: usize,
     arithmetic: Arithmetic,
@@ -135,7 +135,8 @@ pub(crate) fn signature(
         signature.params.extend([AbiParam::new(clif::I64); 5]);
     } else if number >= MAPS {
         let whole = AbiParam::new(clif::I64);
-        signature.params.extend([whole, whole, AbiParam::new(types::real(arithmetic)), whole]);
+        let real = AbiParam::new(types::real(arithmetic));
+        signature.params.extend([whole, whole, whole, whole, real, real, whole]);
     } else if number >= FOLDS {
         signature.params.extend([AbiParam::new(clif::I64); 5]);
     } else if number < FUNCTIONS {
@@ -185,9 +186,9 @@ impl<'k> Generator<'_, 'k> {
         self.call_number(FOLDS + fold as usize, &arguments);
     }
 
-    /// Source, target, number, elements.
-    pub(crate) fn call_map(&mut self, map: Map, arguments: [Value; 4]) {
-        self.call_number(MAPS + map as usize, &arguments);
+    /// Source, target, gains, shifts, centre, scale, elements.
+    pub(crate) fn call_map(&mut self, map: Map, arguments: [Value; 7]) {
+        self.call_number(MAPS + map.number(), &arguments);
     }
 
     fn call_number(&mut self, number: usize, arguments: &[Value]) -> Inst {

@@ -99,6 +99,68 @@ fn differences_and_quotients() {
     }
 }
 
+/// A kernel whose rows become a value of their elements x, two numbers, and the elements of two runs, one by one.
+fn chains(value: &str, real: &str, columns: usize) -> String {
+    let value = value.replace('a', "s0").replace('b', "s1").replace('g', "%2[i1]").replace('h', "%3[i0, i1]");
+    format!(
+        "kernel k (%0 : {real}[3, {columns}], %1 : {real}[3], %2 : {real}[{columns}], %3 : {real}[3, {columns}]) -> \
+         %4 : {real}[3, {columns}], %5 in %3 : {real}[3, {columns}] {{\nt0 : {real}[{columns}]\n\
+         for i0 in 0..3 {{\ns0 = %1[i0]\ns1 = (s0 + 0.3)\n\
+         for i1 in 0..{columns} {{\n%4[i0, i1] = {}\n}}\n\
+         for i1 in 0..{columns} {{\nt0[i1] = %0[i0, i1]\n}}\n\
+         for i1 in 0..{columns} {{\nt0[i1] = {}\n}}\n\
+         for i1 in 0..{columns} {{\n%5[i0, i1] = {}\n}}\n\
+         for i1 in 0..{columns} {{\ns2 = %4[i0, i1]\n%4[i0, i1] = {}\n}}\n}} }}\n",
+        value.replace('x', "%0[i0, i1]"),
+        value.replace('x', "t0[i1]"),
+        value.replace('x', "t0[i1]"),
+        value.replace('x', "s2").replace("%3[i0, i1]", "t0[i1]"),
+    )
+}
+
+/// Values that are maps of x.
+const CHAINS: [&str; 12] = [
+    "((((x - a) * b) * g) + h)",
+    "((((x - a) / b) * g) + h)",
+    "((x - a) * b)",
+    "((x - a) / b)",
+    "((x * b) * g)",
+    "(g * (b * x))",
+    "(h + (g * (b * (x - a))))",
+    "((x * g) + h)",
+    "((x - a) + h)",
+    "((x - a) * g)",
+    "((x / 4) + g)",
+    "((x / b) * g)",
+];
+
+#[test]
+fn maps_of_several_runs() {
+    for real in ["f32", "f64"] {
+        for columns in [64, 128, 132, 320] {
+            for value in CHAINS {
+                same(&chains(value, real, columns));
+            }
+            // Alike, but in another order, or with other operations.
+            for value in
+                ["((x * g) * b)", "((x + h) - a)", "((a - x) * b)", "((a / x) + h)", "((x * g) - h)", "(x * (g + h))"]
+            {
+                same(&chains(value, real, columns));
+            }
+        }
+    }
+}
+
+/// A run that the loop writes elsewhere than it reads it: what a round reads, an earlier one may have written.
+#[test]
+fn runs_that_overlap_stay_loops() {
+    let text = "kernel k (%0 : f32[257], %1 : f32[1]) -> %2 : f32[257] {\ns0 = %1[0]\n\
+                for i0 in 0..257 {\n%2[i0] = %0[i0]\n}\n\
+                for i0 in 0..256 {\n%2[i0] = ((%0[i0] * s0) + %2[(i0 + 1)])\n}\n}\n";
+    assert_eq!(code(text).matches("call fn").count(), 0, "{text}");
+    same(text);
+}
+
 /// That the calls are there, so that the tests above test them.
 #[test]
 fn calls_are_made() {
@@ -109,6 +171,12 @@ fn calls_are_made() {
     assert_eq!(calls(&folds("sum", "f32", 7, 64)), 0, "sums of rows that don't fill the vectors");
     assert_eq!(calls(&maps("/", "f32", 256, "s0")), 3);
     assert_eq!(calls(&maps("/", "f32", 256, "4")), 1, "a fourth is a factor");
+    for value in CHAINS {
+        assert_eq!(calls(&chains(value, "f32", 128)), 4, "{value}");
+        assert_eq!(calls(&chains(value, "f32", 32)), 0, "{value} of few elements");
+    }
+    assert_eq!(calls(&chains("(x * g)", "f32", 320)), 0, "one operation of two runs");
+    assert_eq!(calls(&chains("((x * g) * b)", "f32", 320)), 0, "another order");
 }
 
 /// Alike, but a round reads what another one does, or rows aren't along memory, or the elements are narrower.

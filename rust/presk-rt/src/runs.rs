@@ -21,8 +21,11 @@ use presk_kernel::ir::Function;
 
 use crate::isa::Isa;
 
+pub use maps::{Map, Scale, With};
+
 mod block;
 mod double;
+mod maps;
 mod pack;
 mod parts;
 mod single;
@@ -37,39 +40,17 @@ pub type Unary<T> = unsafe extern "C" fn(*const T, *mut T, usize);
 /// A routine of a function of two arguments: both sources, then target and number of elements, as for [`Unary`].
 pub type Binary<T> = unsafe extern "C" fn(*const T, *const T, *mut T, usize);
 
-/// A routine of a run and a number: source, target, number, number of elements, as for [`Unary`].
-pub type With<T> = unsafe extern "C" fn(*const T, *mut T, T, usize);
-
-/// What is made of each element of a run and one number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Map {
-    /// The element less the number.
-    Difference,
-    /// The element divided by the number.
-    Quotient,
-}
-
-impl Map {
-    /// Every map.
-    pub const ALL: [Self; 2] = [Self::Difference, Self::Quotient];
-
-    /// The name in a symbol.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Difference => "difference",
-            Self::Quotient => "quotient",
-        }
-    }
-}
+/// A routine of a [`Map`]: source, target, gains, shifts, centre, scale, number of elements, as for [`Unary`] of each of the
+/// three sources. What the map doesn't have isn't looked at.
+pub type Mapped<T> = unsafe extern "C" fn(*const T, *mut T, *const T, *const T, T, T, usize);
 
 /// The routines of one type and instruction set.
 pub struct Table<T> {
     /// In the order of [`Function::ALL`].
     functions: [Unary<T>; Function::ALL.len()],
     power: Binary<T>,
-    /// In the order of [`Map::ALL`].
-    maps: [With<T>; Map::ALL.len()],
+    /// By [`Map::number`].
+    maps: [Mapped<T>; Map::COUNT],
 }
 
 impl<T> Table<T> {
@@ -82,8 +63,8 @@ impl<T> Table<T> {
 
     /// The routine of a map.
     #[must_use]
-    pub fn map(&self, map: Map) -> With<T> {
-        self.maps[map as usize]
+    pub fn map(&self, map: Map) -> Mapped<T> {
+        self.maps[map.number()]
     }
 
     /// The routine of powers.
@@ -133,15 +114,18 @@ pub fn apply_in_place<T: Real>(isa: Isa, function: Function, run: &mut [T]) {
     unsafe { routine(run.as_ptr(), run.as_mut_ptr(), run.len()) };
 }
 
-/// The map of each element of a run and a number.
+/// The map of each element of a run.
 ///
 /// # Panics
 /// As [`apply`].
-pub fn with<T: Real>(isa: Isa, map: Map, source: &[T], target: &mut [T], number: T) {
-    assert!(source.len() == target.len() && isa.is_available(), "a run of one length, on a processor that runs it");
+pub fn map<T: Real>(isa: Isa, map: Map, source: &[T], target: &mut [T], with: &With<'_, T>) {
+    let count = target.len();
+    assert!(source.len() == count && isa.is_available(), "a run of one length, on a processor that runs it");
+    assert!(with.gains.len() == count && with.shifts.len() == count, "runs of one length");
     let routine = T::routines(isa).map(map);
-    // SAFETY: both are slices of that length, and a slice that is written overlaps no other.
-    unsafe { routine(source.as_ptr(), target.as_mut_ptr(), number, target.len()) };
+    let (gains, shifts) = (with.gains.as_ptr(), with.shifts.as_ptr());
+    // SAFETY: all are slices of that length, and a slice that is written overlaps no other.
+    unsafe { routine(source.as_ptr(), target.as_mut_ptr(), gains, shifts, with.centre, with.scale, count) };
 }
 
 /// Each base to the power of the exponent in its place.

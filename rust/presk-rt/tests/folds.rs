@@ -4,7 +4,7 @@ use std::ops::{Add, Mul, Sub};
 
 use presk_rt::folds::{self, Fold, Real};
 use presk_rt::isa::Isa;
-use presk_rt::runs::{self, Map};
+use presk_rt::runs::{self, Map, Scale, With};
 
 /// A type whose numbers are compared by their bits, NaNs as NaNs.
 trait Bits: Real + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Default {
@@ -111,24 +111,35 @@ fn double_rows() {
     check::<f64>();
 }
 
-/// Differences from a number and quotients by one, of runs of every length up to two blocks and a rest.
+/// Every map, of runs of every length up to two blocks and a rest.
 #[test]
 fn maps_of_runs() {
     let numbers: Vec<f32> = (0..300u16).map(|at| f32::from(at) / 7.0 - 20.0).collect();
+    let gains: Vec<f32> = numbers.iter().map(|x| x * 0.3 + 1.0).collect();
+    let shifts: Vec<f32> = numbers.iter().map(|x| 5.0 - x * x).collect();
     for isa in Isa::available() {
-        for length in 0..numbers.len() {
-            for number in [0.3, 0.0, -4.0, f32::INFINITY] {
-                let run = &numbers[..length];
-                for (map, wanted) in [
-                    (Map::Difference, run.iter().map(|x| (x - number).bits()).collect::<Vec<u64>>()),
-                    (Map::Quotient, run.iter().map(|x| (x / number).bits()).collect()),
-                ] {
-                    let mut found = vec![f32::MAX; numbers.len()];
-                    runs::with(isa, map, run, &mut found[..length], number);
-                    let bits: Vec<u64> = found[..length].iter().map(|x| x.bits()).collect();
-                    assert_eq!(bits, wanted, "{} of {length}, {}", map.name(), isa.name());
-                    assert!(found[length..].iter().all(|&x| x == f32::MAX));
+        for (number, length) in
+            (0..Map::COUNT).flat_map(|number| (0..numbers.len()).map(move |length| (number, length)))
+        {
+            let map = Map::numbered(number);
+            assert_eq!(map.number(), number);
+            let (run, gains, shifts) = (&numbers[..length], &gains[..length], &shifts[..length]);
+            for (centre, scale) in [(0.3, -4.0), (-7.0, 0.1), (1.0, 0.0), (f32::INFINITY, 3.0)] {
+                let mut found = vec![f32::MAX; numbers.len()];
+                runs::map(isa, map, run, &mut found[..length], &With { centre, scale, gains, shifts });
+                let all = run.iter().zip(gains).zip(shifts).zip(&found);
+                for (at, (((&x, &gain), &shift), &found)) in all.enumerate() {
+                    let x = if map.centre { x - centre } else { x };
+                    let x = match map.scale {
+                        None => x,
+                        Some(Scale::Product) => x * scale,
+                        Some(Scale::Quotient) => x / scale,
+                    };
+                    let x = if map.gain { x * gain } else { x };
+                    let wanted = if map.shift { x + shift } else { x };
+                    assert_eq!(found.bits(), wanted.bits(), "{map:?} at {at} of {length}, {}", isa.name());
                 }
+                assert!(found[length..].iter().all(|&x| x == f32::MAX));
             }
         }
     }

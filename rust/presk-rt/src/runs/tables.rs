@@ -2,7 +2,8 @@
 
 use crate::isa::Isa;
 use crate::runs::Table;
-use crate::runs::block::{Block, LONG, SHORT, map, run, run_of_two, vectors};
+use crate::runs::block::{LONG, SHORT, run, run_of_two, vectors};
+use crate::runs::maps::{self, Map};
 use crate::runs::parts::by_size;
 use crate::runs::{double, pack, single};
 
@@ -42,21 +43,30 @@ macro_rules! binary {
     }};
 }
 
-/// A routine over a run and a number.
-macro_rules! with {
-    ($real:ty, $operation:tt, [$($feature:tt)*]) => {{
+/// The routines of maps by their numbers.
+macro_rules! maps {
+    ($real:ty, $feature:tt, $($number:literal)*) => {
+        [$(map!($real, $number, $feature)),*]
+    };
+}
+
+/// The routine of one map.
+macro_rules! map {
+    ($real:ty, $number:literal, [$($feature:tt)*]) => {{
         $($feature)*
-        unsafe extern "C" fn routine(source: *const $real, target: *mut $real, number: $real, count: usize) {
-            // SAFETY: the caller keeps the contract of `With`.
-            unsafe {
-                run(
-                    source,
-                    target,
-                    count,
-                    |x: &[$real; LONG], y: &mut Block<$real, LONG>| map(x, y, |x| x $operation number),
-                    |x: &[$real; SHORT], y: &mut Block<$real, SHORT>| map(x, y, |x| x $operation number),
-                );
-            }
+        unsafe extern "C" fn routine(
+            source: *const $real,
+            target: *mut $real,
+            gains: *const $real,
+            shifts: *const $real,
+            centre: $real,
+            scale: $real,
+            count: usize,
+        ) {
+            const MAP: Map = Map::numbered($number);
+            let sources = [source, if MAP.gain { gains } else { source }, if MAP.shift { shifts } else { source }];
+            // SAFETY: the caller keeps the contract of `Mapped`.
+            unsafe { maps::run::<$real, $number>(sources, target, centre, scale, count) }
         }
         routine
     }};
@@ -79,7 +89,7 @@ macro_rules! table {
                 unary!($real, $programs::cos, $pack, LONG, SHORT, $feature),
                 by_size!($real, $programs::Erf, $pack, FOUR, $feature),
             ],
-            maps: [with!($real, -, $feature), with!($real, /, $feature)],
+            maps: maps!($real, $feature, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23),
             power: binary!($real, $programs::pow, $pack, $feature),
         }
     }};
@@ -89,7 +99,7 @@ macro_rules! table {
 macro_rules! tables {
     ($isa:ident, $pack:ty, $bytes:literal, $feature:tt) => {
         mod $isa {
-            use super::{Block, LONG, SHORT, Table, by_size, double, map, pack, run, run_of_two, single, vectors};
+            use super::{LONG, Map, SHORT, Table, by_size, double, maps, pack, run, run_of_two, single, vectors};
 
             pub static SINGLE: Table<f32> = table!(f32, single, $pack, $bytes, $feature);
             pub static DOUBLE: Table<f64> = table!(f64, double, $pack, $bytes, $feature);
