@@ -161,8 +161,15 @@ def test_loops_that_workers_divide(sizes: tuple[int, int, int], threads: int, ro
 
 
 def test_rows_softmax_and_reasons() -> None:
-    for rows, wanted in ((8, 8), (12, 8), (1021, 8), (7, 4), (6, 4), (3, 2), (1, None)):
+    for rows, wanted in ((16, 16), (1021, 16), (15, 8), (12, 8), (8, 8), (7, 4), (6, 4), (3, 2), (1, None)):
         assert layout(nest(f"%0 : real[n: {rows}, d: 64]", f"n: {rows}", "sum(%0, axis = d)")).rows == wanted
+    longest = ONE.caches[1] // 4 // 16 // 4
+    for axes, names, wanted in (
+        (f"d: {longest}", "d", 16),
+        (f"d: {longest + 1}", "d", 8),
+        (f"d: {longest}, e: 2", "(d, e)", 8),
+    ):
+        assert layout(nest(f"%0 : real[n: 64, {axes}]", "n: 64", f"sum(%0, axis = {names})")).rows == wanted
     long = nest("%0 : real[n: 8, d: 1000000]", "n: 8", "logsumexp(%0, axis = d)")
     assert layout(long).rows != 8
     assert layout(nest("%0 : real[n: 8, d: 64]", "d: 64", "sum(%0, axis = n)")) == Layout()

@@ -7,7 +7,7 @@ measures nothing: equal machines choose equally. Each choice comes with its reas
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
@@ -27,7 +27,7 @@ from presk.kernel.lower.space import (
 from presk.kernel.lower.task import WIDTH, Task
 from presk.kernel.lowered import Chosen, Launch, Layout, Lowered, Machine, Split
 from presk.kernel.native import parallel_depths
-from presk.kernel.nodes import Element, For, Kernel
+from presk.kernel.nodes import Element, For, Kernel, Statement
 from presk.kernel.printer import print_kernel
 
 CACHES = (1 << 15, 1 << 18, 1 << 22)
@@ -72,7 +72,7 @@ OPERAND_PART = 8
 BLOCK = 256
 """Terms of a block of K whose factors are widened first, for as many rows as there are."""
 
-SIDE_BY_SIDE = {2: 1.3, 4: 1.6, 8: 3.0}
+SIDE_BY_SIDE = {2: 1.3, 4: 1.6, 8: 3.0, 16: 3.4}
 """How many times faster a row gets, about, where so many are taken at once."""
 
 TILE_ROWS = 12
@@ -344,10 +344,14 @@ def _rows(task: Task, lowered: Lowered, rule: Callable[[Task], Lowered], machine
         return None
     first, second = _cache(machine, 0), _cache(machine, 1)
     fitting = {1: 1.0}
+    kept = _kept(task, lowered)
     across = rule(replace(task, layout=replace(task.layout, rows=ACROSS))) if loop.extent >= ACROSS else None
     if across is not None and _kept(task, across) <= second // 2:
         fitting[ACROSS] = SIDE_BY_SIDE[ACROSS]
-    kept = _kept(task, lowered)
+        twice = 2 * ACROSS
+        row = _rounds(loop.body) * WIDTH[task.arithmetic] // 8
+        if loop.extent >= twice and 2 * _kept(task, across) <= second // 2 and twice * row <= second // 4:
+            fitting[twice] = SIDE_BY_SIDE[twice]
     fitting |= {rows: SIDE_BY_SIDE[rows] for rows in (4, 2) if loop.extent >= rows and rows * kept <= first // 2}
     threads = machine.threads if launch.work >= DIVIDED_FROM else 1
     outside = max((_share(extent, threads) for extent in _nest(launch.kernel)[:-1]), default=1.0)
@@ -358,9 +362,14 @@ def _rows(task: Task, lowered: Lowered, rule: Callable[[Task], Lowered], machine
     rows = max(fitting, key=rate)
     if rows == 1:
         return None
-    if rows == ACROSS:
+    if rows % ACROSS == 0:
         return rows, f"{rows} rows side by side: their sums run in vectors across them"
     return rows, f"{rows} rows side by side: sums wait for the addition before, not for other rows'"
+
+
+def _rounds(body: Sequence[Statement]) -> int:
+    """The rounds of the longest nest of loops in a body."""
+    return max((each.extent * _rounds(each.body) for each in body if isinstance(each, For)), default=1)
 
 
 def _kept(task: Task, lowered: Lowered) -> int:

@@ -32,11 +32,11 @@ from presk.kernel.nodes import (
 )
 from presk.kernel.renaming import Renaming, parts
 
-ROWS = (2, 4, 8)
-"""How many rows may be taken at once; eight sums fill the time that one addition takes on current processors."""
+ROWS = (2, 4, 8, 16)
+"""How many rows may be taken at once; sixteen sums fill the time that one addition takes on current processors."""
 
 ACROSS = 8
-"""Rows whose sums native code takes in vectors that go across them."""
+"""Rows, and multiples of so many, whose sums native code takes in vectors that go across them."""
 
 
 def row_loop(kernel: Kernel) -> For | None:
