@@ -129,7 +129,7 @@ class _Loop:
         self._say(Start(step, training.last, count, training.data.train.count))
         if training.unmeasured is not None:
             self._say(Remark(training.unmeasured))
-        if step >= training.last or self._is_over(position.mark):
+        if step >= training.last or self._is_stale(position.mark):
             self._say(Remark(f"the run is behind step {step}, its last"))
         if step and self._measures_at(step) and not self._has_measured(step):
             self._measure(position)  # a stop cut it short
@@ -269,9 +269,11 @@ class _Loop:
 
     def _is_over(self, mark: Mark) -> bool:
         """Whether someone asked for the end, or the loss hasn't fallen for as long as the block waits."""
+        return self._is_stale(mark) or self.stop.asked or self.fault is not None
+
+    def _is_stale(self, mark: Mark) -> bool:
         patience = self.settings.get("patience")
-        is_stale = patience is not None and mark.stale >= patience
-        return is_stale or self.stop.asked or self.fault is not None
+        return patience is not None and mark.stale >= patience
 
     def _diverged(self, step: Step) -> PreskError:
         what = "loss" if not math.isfinite(step.loss) else "gradient's norm"

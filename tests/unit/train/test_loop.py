@@ -226,6 +226,22 @@ def test_a_signal_finishes_the_step_and_saves(tmp_path: Path, number: int) -> No
 
 
 @pytest.mark.usefixtures("heeded")
+def test_a_signal_before_the_first_step_leaves_a_folder_to_begin_in(tmp_path: Path) -> None:
+    heard: list[str] = []
+
+    def listen(event: object) -> None:
+        if isinstance(event, Remark):
+            heard.append(event.text)
+
+    with pytest.raises(SystemExit):
+        fit(out=tmp_path / "r", callbacks=[signals(signal.SIGTERM, 0, Start), listen])
+    assert heard == []
+    with pytest.raises(PreskError, match="no checkpoint to go on from"):
+        fit(out=tmp_path / "r", resume=True)
+    assert bits(fit(out=tmp_path / "r")) == bits(fit())
+
+
+@pytest.mark.usefixtures("heeded")
 def test_a_second_signal_ends_at_once(tmp_path: Path) -> None:
     for first, second in ((signal.SIGINT, signal.SIGTERM), (signal.SIGTERM, signal.SIGINT)):
 
