@@ -76,7 +76,7 @@ KIND_OPERATORS: dict[Kind, frozenset[str]] = {
 ELEMENTARY = frozenset(("exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "erf", "pow"))
 """The functions that may be applied to runs."""
 
-VECTOR_FUNCTIONS = frozenset(("abs", "floor", "sqrt", "max", "min", "fma", "select", "f32", "bf16"))
+VECTOR_FUNCTIONS = frozenset(("abs", "floor", "sqrt", "max", "min", "fma", "select", "f64", "f32", "bf16"))
 
 _INTEGER_DIGITS = 20
 
@@ -279,11 +279,14 @@ class Elaborator:
         if name == "select":
             chosen = tuple(self.expression(each, wanted) for each in arguments[1:])
             return (self.expression(arguments[0], "mask" if wanted == "vector" else "truth"), *chosen)
-        if name in CONVERSIONS and wanted != "vector":
+        if name in CONVERSIONS:
             if name == "f64" and self.arithmetic == "f32":
                 self.fault("reals of an f32 kernel are f32: f64(x) has no meaning here", raw)
-            inner = self.kind(arguments[0])
-            return (self.expression(arguments[0], "integer" if inner in (None, "integer") else "real"),)
+            whole: Kind = "integer" if wanted == "real" else "wholes"
+            inner = whole if self.kind(arguments[0]) in (None, whole) else wanted
+            if name == "f64" and inner == "vector":
+                self.fault("reals are f64 here: `f64` of a vector has no form", raw)
+            return (self.expression(arguments[0], inner),)
         return tuple(self.expression(each, wanted) for each in arguments)
 
     def mismatch(self, raw: Raw, wanted: Kind) -> NoReturn:

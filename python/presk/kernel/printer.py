@@ -156,10 +156,10 @@ class _Printer:
                 first, second = self.expression(left, pointed), self.expression(right, pointed)
                 return f"({first} {operator} {second}){_mark(vector)}"
             case Call(function, arguments, vector):
-                return f"{function}({self.arguments(function, arguments, pointed, vector)}){_mark(vector)}"
+                return f"{function}({self.arguments(function, arguments, pointed)}){_mark(vector)}"
 
-    def arguments(self, function: str, arguments: tuple[Expression, ...], pointed: bool, vector: bool) -> str:
-        if function in CONVERSIONS and not vector:
+    def arguments(self, function: str, arguments: tuple[Expression, ...], pointed: bool) -> str:
+        if function in CONVERSIONS:
             pointed = self.needs_points(*arguments)
         elif function not in OPEN_FUNCTIONS and function != "select":
             pointed = False

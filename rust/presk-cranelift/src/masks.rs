@@ -1,7 +1,8 @@
 //! Truth values in lanes, as wide as the lanes of vectors, and the integers in lanes that are compared for them.
 
-use cranelift_codegen::ir::{ConstantData, InstBuilder, Value, types as clif};
-use presk_kernel::ir::{Access, Arithmetic, Int, Mask, Wholes};
+use cranelift_codegen::ir::{ConstantData, InstBuilder, Opcode, Value, types as clif};
+use presk_kernel::interval::{Interval, Ranges, range};
+use presk_kernel::ir::{Access, Arithmetic, Comparison, Element, Float, Int, IntBinary, Mask, Wholes};
 
 use crate::addresses::Linear;
 use crate::generator::Generator;
@@ -32,16 +33,7 @@ impl<'k> Generator<'_, 'k> {
                 let (left, right) = (self.in_register(left), self.in_register(right));
                 self.builder.ins().fcmp(float_condition(*comparison), left, right)
             }
-            Mask::CompareInt(comparison, left, right) => {
-                let (left, right) = (self.wholes(left), self.wholes(right));
-                let condition = int_condition(*comparison);
-                let low = self.builder.ins().icmp(condition, left[0], right[0]);
-                if !self.is_single() {
-                    return low;
-                }
-                let high = self.builder.ins().icmp(condition, left[1], right[1]);
-                self.even_words(low, high)
-            }
+            Mask::CompareInt(comparison, left, right) => self.compare_wholes(*comparison, left, right),
             Mask::Not(operand) => {
                 let operand = self.mask(operand);
                 self.builder.ins().bnot(operand)
@@ -55,6 +47,36 @@ impl<'k> Generator<'_, 'k> {
                 self.builder.ins().bor(left, right)
             }
         }
+    }
+
+    /// Where reals are f32, integers that are known to have 32 bits are compared as such, others in pairs.
+    fn compare_wholes(&mut self, comparison: Comparison, left: &'k Wholes, right: &'k Wholes) -> Value {
+        let condition = int_condition(comparison);
+        if self.is_single() && self.are_narrow(left) && self.are_narrow(right) {
+            let (left, right) = (self.narrow_wholes(left), self.narrow_wholes(right));
+            return self.builder.ins().icmp(condition, left, right);
+        }
+        let (left, right) = (self.wholes(left), self.wholes(right));
+        let low = self.builder.ins().icmp(condition, left[0], right[0]);
+        if !self.is_single() {
+            return low;
+        }
+        let high = self.builder.ins().icmp(condition, left[1], right[1]);
+        self.even_words(low, high)
+    }
+
+    /// Chooses lanes. A comparison of integers is known to be all bits or none where lanes are integers too.
+    pub(crate) fn chosen(&mut self, mask: Value, a: Value, b: Value) -> Value {
+        let (real, whole) = (types::vector(self.kernel.arithmetic), types::mask(self.kernel.arithmetic));
+        let dfg = &self.builder.func.dfg;
+        let is_compared = dfg.value_def(mask).inst().is_some_and(|each| dfg.insts[each].opcode() == Opcode::Icmp);
+        if !is_compared {
+            let mask = self.builder.ins().bitcast(real, types::cast(), mask);
+            return self.builder.ins().bitselect(mask, a, b);
+        }
+        let [a, b] = [a, b].map(|each| self.builder.ins().bitcast(whole, types::cast(), each));
+        let found = self.builder.ins().bitselect(mask, a, b);
+        self.builder.ins().bitcast(real, types::cast(), found)
     }
 
     /// A vector that a comparison doesn't take from memory: Cranelift makes a load the operand of SSE's comparison, as of
@@ -82,7 +104,7 @@ impl<'k> Generator<'_, 'k> {
         let vector = self.builder.ins().scalar_to_vector(clif::I32X4, word);
         let bytes = self.builder.ins().bitcast(clif::I8X16, types::cast(), vector);
         let none = self.constant_bytes(clif::I8X16, [0; 16].to_vec());
-        let truths = self.builder.ins().icmp(int_condition(presk_kernel::ir::Comparison::Ne), bytes, none);
+        let truths = self.builder.ins().icmp(int_condition(Comparison::Ne), bytes, none);
         let halves = self.builder.ins().swiden_low(truths);
         let words = self.builder.ins().swiden_low(halves);
         if self.is_single() { words } else { self.builder.ins().swiden_low(words) }
@@ -122,6 +144,73 @@ impl<'k> Generator<'_, 'k> {
         }
     }
 
+    /// Integers rounded once to a type (bf16 through f32), held in the arithmetic one. Lane by lane where they may have more
+    /// than 32 bits: there is no instruction for these before AVX-512.
+    pub(crate) fn converted_lanes(&mut self, wholes: &'k Wholes, float: Float) -> Value {
+        let real = types::vector(self.kernel.arithmetic);
+        if !self.are_narrow(wholes) {
+            let pairs = self.wholes(wholes);
+            let lanes = (0..self.kernel.arithmetic.lanes()).map(|lane| (pairs[(lane / 2) as usize], (lane % 2) as u8));
+            let lanes: Vec<(Value, u8)> = lanes.collect();
+            let first = self.builder.ins().extractlane(lanes[0].0, 0);
+            let first = self.converted(first, float);
+            let mut found = self.builder.ins().splat(real, first);
+            for (at, (pair, lane)) in (1u8..).zip(&lanes[1..]) {
+                let each = self.builder.ins().extractlane(*pair, *lane);
+                let each = self.converted(each, float);
+                found = self.builder.ins().insertlane(found, each, at);
+            }
+            return found;
+        }
+        let narrow = self.narrow_wholes(wholes);
+        let exact = if self.is_single() {
+            self.builder.ins().fcvt_from_sint(real, narrow)
+        } else {
+            let low = self.builder.ins().swiden_low(narrow);
+            self.builder.ins().fcvt_from_sint(real, low)
+        };
+        self.rounded_lanes(exact, float)
+    }
+
+    /// Whether all of four integers have 32 bits, by what is known of counters and of elements' bounds.
+    fn are_narrow(&self, wholes: &Wholes) -> bool {
+        let found = match wholes {
+            Wholes::Splat(operand) => range(operand, self),
+            Wholes::Ramp(first, step) => range(first, self).map(|first| {
+                let steps = Interval::new((*step).min(0), (*step).max(0)).binary(IntBinary::Mul, Interval::new(0, 3));
+                first.binary(IntBinary::Add, steps)
+            }),
+            Wholes::Load(access) => Some(self.load(access)),
+        };
+        found.is_some_and(|found| i32::try_from(found.low).is_ok() && i32::try_from(found.high).is_ok())
+    }
+
+    fn narrow_wholes(&mut self, wholes: &'k Wholes) -> Value {
+        self.nodes += 1;
+        match wholes {
+            Wholes::Splat(operand) => self.splat_narrow(operand),
+            Wholes::Ramp(first, step) => {
+                let first = self.splat_narrow(first);
+                let steps = [0, 1, 2, 3].map(|lane| low_word(step.wrapping_mul(lane)));
+                let steps = self.constant_bytes(clif::I32X4, steps.concat());
+                self.builder.ins().iadd(first, steps)
+            }
+            Wholes::Load(access) => {
+                let [low, high] = self.load_wholes(access);
+                self.even_words(low, high)
+            }
+        }
+    }
+
+    fn splat_narrow(&mut self, int: &'k Int) -> Value {
+        if let Int::Constant(value) = int {
+            return self.constant_bytes(clif::I32X4, low_word(*value).repeat(4));
+        }
+        let int = self.int(int);
+        let narrow = self.builder.ins().ireduce(clif::I32, int);
+        self.builder.ins().splat(clif::I32X4, narrow)
+    }
+
     fn splat_int(&mut self, int: &'k Int) -> Value {
         if let Int::Constant(value) = int {
             return self.constant_bytes(clif::I64X2, value.to_le_bytes().repeat(2));
@@ -143,4 +232,29 @@ impl<'k> Generator<'_, 'k> {
         let next = self.builder.ins().iadd_imm_s(address, 16);
         [low, self.builder.ins().load(clif::I64X2, flags, next, offset)]
     }
+}
+
+impl Ranges for Generator<'_, '_> {
+    fn counter(&self, number: u32) -> Option<Interval> {
+        let counter = self.nest.iter().find(|each| each.number == number)?;
+        Some(Interval::below(counter.extent))
+    }
+
+    /// Nothing is kept of what variables may be.
+    fn variable(&self, _: u32) -> Option<Interval> {
+        None
+    }
+
+    fn load(&self, access: &Access) -> Interval {
+        match self.kernel.buffer(access.buffer).element {
+            Element::Index(bound) => Interval::below(bound),
+            _ => Interval::FULL,
+        }
+    }
+}
+
+/// The bytes of the lower half of an integer.
+fn low_word(value: i64) -> [u8; 4] {
+    let [a, b, c, d, ..] = value.to_le_bytes();
+    [a, b, c, d]
 }

@@ -39,9 +39,9 @@ impl<'k> Generator<'_, 'k> {
             Vector::Select(mask, a, b) => {
                 let mask = self.mask(mask);
                 let (a, b) = (self.vector(a), self.vector(b));
-                let mask = self.builder.ins().bitcast(types::vector(self.kernel.arithmetic), types::cast(), mask);
-                self.builder.ins().bitselect(mask, a, b)
+                self.chosen(mask, a, b)
             }
+            Vector::FromInt(float, operand) => self.converted_lanes(operand, *float),
             Vector::Round(float, operand) => {
                 let operand = self.vector(operand);
                 self.rounded_lanes(operand, *float)

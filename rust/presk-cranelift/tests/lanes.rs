@@ -6,6 +6,7 @@
 mod common;
 
 use common::{Random, check, targets};
+use presk_cranelift::{Options, Target, machine_code};
 use presk_kernel::ir::Kernel;
 use presk_kernel::{lanes, parse, verify};
 
@@ -28,13 +29,17 @@ impl Writer {
     }
 
     fn real(&mut self, depth: u64) -> String {
-        let choices = if depth == 0 { 6 } else { 14 };
+        let choices = if depth == 0 { 7 } else { 15 };
         match self.random.below(choices) {
             0 => self.pick(&["0", "-0.0", "1.5", "-2", "inf", "nan", "s9", "%0[1, i0]"]).to_owned(),
             1 if self.reals > 0 => format!("s{}", self.random.below(self.reals)),
             1..=3 => format!("%0[{}]", self.along()),
             4 | 5 => format!("%1[{}]", self.along()),
-            6 => format!("{}{})", self.pick(&["abs(", "floor(", "sqrt(", "(-"]), self.real(depth - 1)),
+            6 => {
+                let float = self.pick(if self.is_double { &["f64", "f32", "bf16"] } else { &["f32", "bf16"] });
+                format!("{float}({})", self.whole())
+            }
+            14 => format!("{}{})", self.pick(&["abs(", "floor(", "sqrt(", "(-"]), self.real(depth - 1)),
             7 | 8 => format!("select({}, {}, {})", self.truth(depth - 1), self.real(depth - 1), self.real(depth - 1)),
             9 => {
                 let float = self.pick(if self.is_double { &["f64", "f32", "bf16"] } else { &["f32", "bf16"] });
@@ -104,11 +109,12 @@ fn kernel(number: u64) -> Kernel {
     let narrow = ["f32", "bf16", "int8/0", "int8/1", "int4/0", "int4/1", real, real][random.below(8) as usize];
     let stored = [real, real, "bf16", "f32"][random.below(4) as usize];
     let extent = 4 * (1 + random.below(12));
+    let whole = ["i64", "i64<30", "i64<4294967296"][random.below(3) as usize];
     let states = if (stored == "f64") == is_double { "" } else { "in f64 " };
     let mut writer = Writer { random, is_double, reals: 0, truths: 0 };
     let (body, wide) = (writer.body(), extent + 1);
     let text = format!(
-        "kernel lanes {states}(%0 : {real}[2, {wide}], %1 : {narrow}[2, {wide}], %2 : i64[2, {wide}], %3 : bool[2, {wide}]) \
+        "kernel lanes {states}(%0 : {real}[2, {wide}], %1 : {narrow}[2, {wide}], %2 : {whole}[2, {wide}], %3 : bool[2, {wide}]) \
          -> %4 : {stored}[2, {extent}], %5 : bool[2, {extent}] {{\nfor i0 in 0..2 {{\ns9 = %0[i0, 0]\n\
          for i1 in 0..{extent} {{\n{body}}}\n}}\n}}\n"
     );
@@ -120,7 +126,7 @@ fn kernel(number: u64) -> Kernel {
 #[test]
 fn contiguous_loops_run_in_lanes() {
     let count = std::env::var("PRESK_GENERATED").ok().and_then(|count| count.parse().ok()).unwrap_or(600);
-    let targets = targets();
+    let (targets, other) = (targets(), Target::named("aarch64").unwrap());
     for number in 0..count {
         let kernel = kernel(number);
         let in_lanes = lanes::rewrite(&kernel, None);
@@ -128,6 +134,8 @@ fn contiguous_loops_run_in_lanes() {
         assert!(text.contains("%4[i0, (i1 * ") && text.matches("<v=").count() == 2, "kernel {number}\n{text}");
         assert_eq!(parse(&text).unwrap(), in_lanes, "kernel {number} reads back\n{text}");
         verify(&in_lanes).unwrap_or_else(|error| panic!("kernel {number}: {error}\n{text}"));
+        // Elsewhere it is only compiled.
+        machine_code(&kernel, Options::default(), &other).unwrap_or_else(|error| panic!("kernel {number}: {error}"));
         check(&kernel, number, &targets[usize::try_from(number).unwrap() % targets.len()], &format!("kernel {number}"));
     }
 }

@@ -314,3 +314,21 @@ fn choices_in_lanes_have_no_branch_and_no_operand_that_must_be_aligned() {
     assert_eq!(generated.matches("brif").count(), 1, "the loop's own: {generated}");
     assert!(generated.contains("bitselect"), "{generated}");
 }
+
+#[test]
+fn integers_known_to_be_narrow_are_compared_four_at_a_time() {
+    let causal = |index: &str| {
+        format!(
+            "kernel causal (%0 : f32[64], %1 : {index}[64]) -> %2 : f32[64] {{
+  for i0 in 0..64 {{
+    %2[i0] = select((i0 <= %1[i0]), %0[i0], -inf)
+  }}
+}}
+"
+        )
+    };
+    let is_wide = |listing: Vec<String>| listing.iter().any(|each| each.contains("pcmpgtq"));
+    assert!(!is_wide(instructions(&causal("i64<2147483648"), "avx2")));
+    assert!(is_wide(instructions(&causal("i64<2147483650"), "avx2")));
+    assert!(is_wide(instructions(&causal("i64"), "avx2")));
+}

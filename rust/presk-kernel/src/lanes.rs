@@ -9,7 +9,7 @@
 //!   input whose buffer it shares) have the same last index, fixed while the loop runs, so that lanes never meet;
 //! - every variable is assigned before it is read in each round, and none that differs between rounds is read later;
 //! - what differs between rounds is made of + − × ÷, sign, abs, floor, sqrt, max, min, fma, rounding, select,
-//!   comparisons of reals, and of integers that are loads or linear in `iN`, and, or, not.
+//!   comparisons of reals, comparisons and reals of integers that are loads or linear in `iN`, and, or, not.
 //!
 //! Whatever doesn't differ between rounds stays scalar and is broadcast where it is met.
 
@@ -206,6 +206,7 @@ impl Lanes<'_> {
             // Where f64 has a meaning, reals are f64.
             Real::Round(Float::F64, operand) => self.vector(operand),
             Real::Round(float, operand) => Some(Vector::Round(*float, of(operand)?)),
+            Real::FromInt(float, operand) => Some(Vector::FromInt(*float, Box::new(self.wholes(operand)?))),
             _ => None,
         }
     }

@@ -23,6 +23,7 @@ mod elaborate;
 mod error;
 pub mod expand;
 pub mod interpret;
+pub mod interval;
 pub mod ir;
 pub mod lanes;
 mod lexer;

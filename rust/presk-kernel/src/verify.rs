@@ -11,6 +11,7 @@ use std::collections::{HashMap, HashSet};
 
 use crate::error::{Error, ErrorKind};
 use crate::expand::expand;
+use crate::interval::{Interval, Ranges, range};
 use crate::ir::{
     Access, Arithmetic, Bool, Buffer, BufferType, Condition, Element, Float, Int, Kernel, Mask, Place, Real,
     RealBinary, Statement, StatementKind, Vector,
@@ -19,10 +20,8 @@ use crate::limits;
 use crate::runs;
 use crate::share;
 use crate::walk::Value;
-use interval::{Interval, Ranges, range};
 
 mod head;
-mod interval;
 mod tile;
 
 pub use head::{buffer_fault, check_access, is_arithmetic, load_fault, vector_store_fault};
@@ -328,7 +327,10 @@ impl Verifier<'_> {
             Value::Int(Int::Divide(_, _, ..=0)) => {
                 Err(ErrorKind::Type("a divisor of integers is a positive literal".into()).at(place))
             }
-            Value::Real(Real::Round(Float::F64, _) | Real::FromInt(Float::F64, _)) if arithmetic == Arithmetic::F32 => {
+            Value::Real(Real::Round(Float::F64, _) | Real::FromInt(Float::F64, _))
+            | Value::Vector(Vector::FromInt(Float::F64, _))
+                if arithmetic == Arithmetic::F32 =>
+            {
                 Err(ErrorKind::Type("reals of an f32 kernel are f32: f64(x) has no meaning here".into()).at(place))
             }
             Value::Vector(Vector::Binary(RealBinary::Pow, ..)) => {

@@ -125,6 +125,7 @@ fn vector_operands<'k>(vector: &'k Vector, each: &mut dyn FnMut(Value<'k>)) {
             each(Value::Vector(a));
             each(Value::Vector(b));
         }
+        Vector::FromInt(_, a) => each(Value::Wholes(a)),
         Vector::Fma(operands) => operands.iter().for_each(|operand| each(Value::Vector(operand))),
         Vector::Select(mask, a, b) => {
             each(Value::Mask(mask));

@@ -2,7 +2,7 @@
 
 use super::values::{arity, binary_name, comparison, real_operator, unary_name};
 use super::{Kind, Typed, Typer, check_number, type_error};
-use crate::ir::{Comparison, Float, Int, Mask, RealBinary, RealUnary, Vector, Wholes};
+use crate::ir::{Arithmetic, Comparison, Float, Int, Mask, RealBinary, RealUnary, Vector, Wholes};
 use crate::raw::{Raw, RawKind, VariableKind};
 
 impl Typer<'_> {
@@ -43,16 +43,28 @@ impl Typer<'_> {
                 let mask = Box::new(self.mask(mask)?);
                 Ok(Vector::Select(mask, Box::new(self.vector(a)?), Box::new(self.vector(b)?)))
             }
-            ("bf16" | "f32", _) => {
+            ("bf16" | "f32" | "f64", _) => {
                 let [operand] = arity(function, arguments, raw)?;
-                let float = if function == "f32" { Float::F32 } else { Float::Bf16 };
-                Ok(Vector::Round(float, Box::new(self.vector(operand)?)))
+                let floats = [Float::Bf16, Float::F32, Float::F64];
+                let float = floats.into_iter().find(|each| each.name() == function).expect("one of these");
+                self.lanes_of(float, operand, raw)
             }
             (_, Some(operator @ (RealBinary::Max | RealBinary::Min))) => {
                 let [left, right] = arity(function, arguments, raw)?;
                 Ok(Vector::Binary(operator, Box::new(self.vector(left)?), Box::new(self.vector(right)?)))
             }
             _ => type_error(format!("`{function}` has no vector form"), raw.place),
+        }
+    }
+
+    fn lanes_of(self, float: Float, operand: &Raw, raw: &Raw) -> Typed<Vector> {
+        if float == Float::F64 && self.kernel.arithmetic == Arithmetic::F32 {
+            return type_error("reals of an f32 kernel are f32: f64(x) has no meaning here", raw.place);
+        }
+        match self.kind(operand) {
+            None | Some(Kind::Wholes) => Ok(Vector::FromInt(float, Box::new(self.wholes(operand)?))),
+            _ if float == Float::F64 => type_error("reals are f64 here: `f64` of a vector has no form", raw.place),
+            _ => Ok(Vector::Round(float, Box::new(self.vector(operand)?))),
         }
     }
 

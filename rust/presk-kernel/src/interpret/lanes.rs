@@ -50,6 +50,10 @@ impl Compiler<'_> {
                 let from = self.vector(operand, ops)?;
                 ops.extend(to.iter().zip(from).map(|(&to, from)| Op::Round { to, from, float: *float }));
             }
+            Vector::FromInt(float, operand) => {
+                let from = self.wholes(operand, ops)?;
+                ops.extend(to.iter().zip(from).map(|(&to, from)| Op::Convert { to, from, float: *float }));
+            }
             Vector::Select(mask, a, b) => {
                 let (mask, a, b) = (self.mask(mask, ops)?, self.vector(a, ops)?, self.vector(b, ops)?);
                 ops.extend((0..to.len()).map(|lane| Op::Select {

@@ -21,6 +21,8 @@ pub enum Vector {
     Select(Box<Mask>, Box<Vector>, Box<Vector>),
     /// `bf16(a)<v>`: rounded to a type no wider than the arithmetic one and held in the latter; never [`Float::F64`].
     Round(Float, Box<Vector>),
+    /// `f32(a)<v>`: integers rounded once to that type (bf16 through f32), held in the arithmetic one.
+    FromInt(Float, Box<Wholes>),
 }
 
 /// A truth value a lane.
@@ -44,7 +46,7 @@ pub enum Mask {
     Or(Box<Mask>, Box<Mask>),
 }
 
-/// An integer of 64 bits a lane. They are compared, nothing else.
+/// An integer of 64 bits a lane. They are compared and become reals, nothing else.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Wholes {
     /// `splat(a)`

@@ -22,7 +22,11 @@ impl Printer<'_> {
             Vector::Fma(operands) => {
                 self.call("fma", |each| each.listed(&operands[..], |each, x| each.vector(x, false)))
             }
-            Vector::Round(float, operand) => self.call(float.name(), |each| each.vector(operand, false)),
+            Vector::Round(float, operand) => {
+                let pointed = !are_determined(operand, self.kernel.arithmetic);
+                self.call(float.name(), |each| each.vector(operand, pointed));
+            }
+            Vector::FromInt(float, operand) => self.call(float.name(), |each| each.wholes(operand)),
             Vector::Select(mask, a, b) => self.call("select", |each| {
                 each.mask(mask);
                 each.text.push_str(", ");

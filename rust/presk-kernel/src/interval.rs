@@ -1,11 +1,13 @@
-//! Ranges of integers, for the proof of bounds.
+//! Ranges of integers: for the proof of bounds, and for how wide code computes them.
 
 use crate::ir::{Division, Int, IntBinary};
 
 /// All integers `low` … `high`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Interval {
+    /// The least.
     pub low: i64,
+    /// The greatest.
     pub high: i64,
 }
 
@@ -13,16 +15,20 @@ impl Interval {
     /// Every integer of 64 bits: what is known of one that may have wrapped.
     pub const FULL: Self = Self { low: i64::MIN, high: i64::MAX };
 
+    /// The integers between two, both included.
+    #[must_use]
     pub fn new(low: i64, high: i64) -> Self {
         Self { low, high }
     }
 
     /// 0 … size − 1; 0 alone where there is none.
+    #[must_use]
     pub fn below(size: u64) -> Self {
         Self { low: 0, high: i64::try_from(size.saturating_sub(1)).unwrap_or(i64::MAX) }
     }
 
     /// The least interval holding both.
+    #[must_use]
     pub fn join(self, other: Self) -> Self {
         Self { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
@@ -56,7 +62,9 @@ impl Interval {
         if self.high <= 0 || negated == Self::FULL { negated } else { Self::new(0, self.high.max(negated.high)) }
     }
 
-    fn binary(self, operator: IntBinary, other: Self) -> Self {
+    /// The range of an operation.
+    #[must_use]
+    pub fn binary(self, operator: IntBinary, other: Self) -> Self {
         let ([a, b], [c, d]) = (self.corners(), other.corners());
         match operator {
             IntBinary::Add => Self::exact([a + c, b + d]),
@@ -81,8 +89,11 @@ impl Interval {
 
 /// What is known where an integer is evaluated: ranges of counters, variables and loads. None: it has no value yet.
 pub trait Ranges {
+    /// Of a loop's counter.
     fn counter(&self, number: u32) -> Option<Interval>;
+    /// Of a variable.
     fn variable(&self, number: u32) -> Option<Interval>;
+    /// Of an element.
     fn load(&self, access: &crate::ir::Access) -> Interval;
 }
 
