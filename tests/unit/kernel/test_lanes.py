@@ -52,6 +52,7 @@ MASKS = {
 }
 """Expressions over reals x and y, nats k, truth values keep and a nat at."""
 
+
 def kinds(row: Primitive) -> Iterator[str]:
     """What the operands of a primitive may all be."""
     several = {OPEN[each.kind] for each in row.operands if each.kind in OPEN}

@@ -157,6 +157,8 @@ def vectors(draw: st.DrawFn, depth: int, arithmetic: Arithmetic) -> Expression:
         return draw(st.one_of(st.builds(Splat, values(1, arithmetic)), loads, st.just(Variable("v", 0))))
     inner = vectors(depth - 1, arithmetic)
     marked = st.just(True)
+    narrow = ("bf16", "f32")
+    whole = (*narrow, "f64") if arithmetic == "f64" else narrow
     return draw(
         st.one_of(
             st.builds(Binary, st.sampled_from(("+", "-", "*", "/")), inner, inner, marked),
@@ -164,8 +166,43 @@ def vectors(draw: st.DrawFn, depth: int, arithmetic: Arithmetic) -> Expression:
             st.builds(Call, st.sampled_from(("max", "min")), st.tuples(inner, inner), marked),
             st.builds(Call, st.sampled_from(("abs", "floor", "sqrt")), st.tuples(inner), marked),
             st.builds(Call, st.just("fma"), st.tuples(inner, inner, inner), marked),
+            st.builds(Call, st.just("select"), st.tuples(masks(depth - 1, arithmetic), inner, inner), marked),
+            st.builds(Call, st.sampled_from(narrow), st.tuples(inner), marked),
+            st.builds(Call, st.sampled_from(whole), st.tuples(wholes(arithmetic)), marked),
         )
     )
+
+
+@cache
+@st.composite
+def masks(draw: st.DrawFn, depth: int, arithmetic: Arithmetic) -> Expression:
+    """Truth values in lanes."""
+    if depth == 0:
+        last = SIZE - LANES[arithmetic]
+        loads = st.builds(lambda at: Load(Access(Buffer("%", 3), (at,)), vector=True), index(1, last))
+        return draw(st.one_of(st.builds(Splat, truths(1, arithmetic)), loads, st.just(Variable("m", 0))))
+    inner = masks(depth - 1, arithmetic)
+    comparisons = st.sampled_from(("<", "<=", "==", "!=", ">=", ">"))
+    marked, whole = st.just(True), wholes(arithmetic)
+    return draw(
+        st.one_of(
+            st.builds(Unary, st.just("not"), inner, marked),
+            st.builds(Binary, st.sampled_from(("and", "or")), inner, inner, marked),
+            st.builds(Binary, comparisons, whole, whole, marked),
+            st.builds(Binary, comparisons, vectors(depth - 1, arithmetic), vectors(depth - 1, arithmetic), marked),
+        )
+    )
+
+
+@cache
+@st.composite
+def wholes(draw: st.DrawFn, arithmetic: Arithmetic) -> Expression:
+    """Integers in lanes."""
+    last = SIZE - LANES[arithmetic]
+    loads = st.builds(lambda at: Load(Access(Buffer("%", 2), (at,)), vector=True), index(1, last))
+    steps = st.integers(-(1 << 63), (1 << 63) - 1).map(Integer)
+    ramps = st.builds(lambda first, step: Call("ramp", (first, step)), integers(1), steps)
+    return draw(st.one_of(st.builds(Splat, integers(1)), ramps, loads))
 
 
 @cache
@@ -179,6 +216,7 @@ def statements(draw: st.DrawFn, arithmetic: Arithmetic) -> Statement:
             st.builds(Assign, st.just(Variable("n", 0)), integers(2)),
             st.builds(Assign, st.just(Variable("b", 0)), truths(2, arithmetic)),
             st.builds(Assign, st.just(Variable("v", 0)), vectors(2, arithmetic)),
+            st.builds(Assign, st.just(Variable("m", 0)), masks(2, arithmetic)),
             st.builds(Store, st.just(Access(output, (row, counter(1)))), values(3, arithmetic)),
             st.builds(Store, st.just(vector_at), vectors(2, arithmetic), st.just(True)),
             st.builds(lambda at, value: Store(Access(scratch, (at,)), clamped(value)), index(1), integers(2)),
@@ -212,6 +250,7 @@ def kernels(draw: st.DrawFn) -> Kernel:
         Assign(Variable("n", 0), Integer(3)),
         Assign(Variable("b", 0), Truth(False)),
         Assign(Variable("v", 0), Splat(Constant(0.0))),
+        Assign(Variable("m", 0), Splat(Truth(True))),
     )
     columns = For(1, SIZE, (*body, Store(Access(Buffer("%", 4), (Integer(0), counter(1))), Variable("s", 0))))
     return Kernel(
@@ -326,8 +365,8 @@ def code(call: Callable[[], object]) -> str | None:
 
 SIDES = (read_kernels, native.verify)
 
-WORDS = """kernel a in f32 f64 ( ) -> %0 %1 : f32[2] i64<3[2] { } for i0 0..2 if s0 n0 b0 v0 t0 = <v= <v> [ ] , + - // %
- (-1 nan 1e400 select splat max( -- .. é 99999999999999999999999""".split()
+WORDS = """kernel a in f32 f64 ( ) -> %0 %1 : f32[2] i64<3[2] { } for i0 0..2 if s0 n0 b0 v0 m0 t0 = <v= <v> [ ] , + -
+ // % (-1 nan 1e400 select splat ramp max( -- .. é 99999999999999999999999""".split()
 
 FRAGMENTS = st.lists(st.sampled_from([*WORDS, "\n", "\x00"]), max_size=60).map(" ".join)
 
