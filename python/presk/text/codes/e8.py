@@ -203,7 +203,8 @@ CODES: dict[str, Code] = {
     "E8081": Code(
         "no checkpoint, or a damaged one",
         "A checkpoint says what it belongs to and what its bits' hash is. One that is cut short, changed or not of a "
-        "training is passed over for the one before it; where there is none, nothing can go on.",
+        "training is passed over for the one before it; where there is none, nothing can go on. Whoever runs or loads "
+        "weights that a training wrote is told so too: another checkpoint of the run may be whole.",
         "presk train examples/regression/regression.psk --resume --out runs/none",
     ),
     "E8082": Code(
