@@ -19,6 +19,7 @@ use crate::ir::{
     Access, Bool, Float, Int, IntBinary, Kernel, Loop, Mask, Real, RealBinary, Statement, StatementKind, Vector, Wholes,
 };
 use crate::limits;
+use crate::parallel;
 use crate::walk::{self, Value};
 use live::{Step, is_live_after};
 use qualify::Varying;
@@ -79,7 +80,7 @@ impl<'k> Rewriter<'k> {
         is_loop: bool,
         path: &mut Vec<Step<'k>>,
     ) -> Vec<Statement> {
-        let depth = depth.filter(|_| body.len() == 1);
+        let depth = depth.filter(|_| parallel::nested(body).is_some());
         let mut rewritten = Vec::new();
         for (at, statement) in body.iter().enumerate() {
             path.push(Step { block: body, at, is_loop });

@@ -101,6 +101,18 @@ def test_an_input_that_the_loop_overwrites_is_kept() -> None:
     assert found[3:7] == ["s1 = %0[i0]", "t0[i0] = %0[i0]", "%1[i0] = (s1 * 3)", "}"]
 
 
+def test_sums_and_extremes_have_a_loop_each() -> None:
+    found = body(cut(loop("s0 = (s0 + %0[i0]); s1 = max(s1, %0[i0])", before="s1 = 0", after="%1[0] = s1")))
+    assert found[2:-2] == [
+        "for i0 in 0..40 {",
+        "s0 = (s0 + %0[i0])",
+        "}",
+        "for i0 in 0..40 {",
+        "s1 = max(s1, %0[i0])",
+        "}",
+    ]
+
+
 @pytest.mark.parametrize(
     "text",
     [

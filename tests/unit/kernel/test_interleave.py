@@ -144,6 +144,16 @@ def test_which_rows_wait(before: str, after: str, is_slow: bool) -> None:
     assert is_slow_alone(loop) == is_slow
 
 
+def test_a_number_of_each_row_makes_no_rows_along_memory() -> None:
+    numbers = SUM.replace("%0 : f32[n: 5, d: 3]", "%0 : f32[n: 5, d: 3], %1 : f32[n: 5]").replace(
+        "%1[i0] =", "%2[i0] ="
+    )
+    text = numbers.replace("-> %1", "-> %2").replace("%0[i0, i1])", "(%0[i0, i1] * %1[i0]))")
+    loop = row_loop(read_kernel(text))
+    assert loop is not None
+    assert is_slow_alone(loop)
+
+
 def test_rows_along_memory_run_in_lanes_as_they_are() -> None:
     columns = SUM.replace("%0 : f32[n: 5, d: 3]", "%0 : f32[d: 3, n: 5]").replace("%0[i0, i1]", "%0[i1, i0]")
     loop = row_loop(read_kernel(columns))

@@ -171,7 +171,8 @@ def test_what_runs_leave_is_the_last_round_of_their_loop() -> None:
 
 
 def test_what_runs_leave_of_a_loop_among_others_is_behind_it() -> None:
-    text = REST.replace("  for i0 in 0..3 {\n", "  for i0 in 0..3 {\n    s1 = 1\n", 1).replace("(1 + erf", "(s1 + erf")
+    before = "  for i0 in 0..3 {\n    s1 = 1\n    for i9 in 0..2 {\n      s1 = (s1 * 2)\n    }\n"
+    text = REST.replace("  for i0 in 0..3 {\n", before, 1).replace("(1 + erf", "(s1 + erf")
     found = rewritten(text)
     assert "if " not in found
     assert "apply erf(t0[0]) to t0[0] over 193" in found

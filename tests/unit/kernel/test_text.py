@@ -439,5 +439,24 @@ def test_loops_that_may_be_split() -> None:
     assert native.parallel_depths(head + rows) == [0, 1]
     total = "  for i0 in 0..4 {\n    for i1 in 0..4 {\n      %1[i0, 0] = %0[i0, i1]\n    }\n  }\n}\n"
     assert native.parallel_depths(head + total) == [0]
-    carried = "  s0 = 0\n" + rows
-    assert native.parallel_depths(head + carried) == []
+    beside = rows.removesuffix("}\n") + "  %1[0, 0] = 0\n}\n"
+    assert native.parallel_depths(head + beside) == []
+
+
+def test_assignments_in_front_of_a_loop_leave_it_to_workers() -> None:
+    """Each does them for itself: they may read nothing that rounds write, and what rounds assign they begin with."""
+    head = "kernel k (%0 : f32[4, 4], %1 : f32[4, 4]) -> %2 in %1 : f32[4, 4] {\n"
+
+    def depths(first: str = "", second: str = "", value: str = "%0[i1, i0]") -> list[int]:
+        within = f"    for i1 in 0..4 {{\n      %2[i0, i1] = {value}\n    }}\n"
+        return native.parallel_depths(f"{head}{first}  for i0 in 0..4 {{\n{second}{within}  }}\n}}\n")
+
+    one, two = "  s0 = exp(%0[0, 0])\n", "    s1 = %0[i0, 0]\n"
+    assert depths(one, two, "((%0[i1, i0] * s0) + s1)") == [0, 1]
+    assert depths("  s0 = %2[0, 0]\n", value="s0") == []
+    assert depths("", "    s1 = %2[0, 0]\n", "s1") == []
+    counts = "s0\n      s0 = (s0 + 1)"
+    assert depths("  s0 = 0\n", "", counts) == []
+    assert depths("", "    s0 = 0\n", counts) == [0]
+    assert depths("  s0 = 0\n", "    s1 = s0\n", "s1\n      s0 = (s1 + 1)") == []
+    assert depths("  s0 = 0\n", "    s1 = 2\n", "s1\n      s0 = (s1 + 1)") == [0, 1]

@@ -87,7 +87,7 @@ class _Rewriter:
                 return (statement,)
 
     def loop(self, loop: For) -> tuple[Statement, ...]:
-        """The loop cut, or as it is where it has no folds, or nothing else."""
+        """The loop cut, or as it is where it has no folds, or those of one operation alone."""
         folds = {fold.variable: fold for fold in _folds(loop)}
         others = [each for each in loop.body if not (isinstance(each, Assign) and each.variable in folds)]
         if not folds or not _is_single(others) or self.is_read_after(loop, others):
@@ -106,10 +106,10 @@ class _Rewriter:
                 self.scratch.append(BufferType(Element(self.kernel.arithmetic), (Axis(None, loop.extent),)))
                 made.append(Store(access, fold.term))
             left.setdefault(fold.operation, []).append(fold.of(Load(access)))
-        if not made or all(_is_spread(fold, others) for fold in folds.values()):
+        if (not made and len(left) == 1) or (made and all(_is_spread(fold, others) for fold in folds.values())):
             return (loop,)
-        first = For(loop.counter, loop.extent, tuple(made))
-        return (first, *(For(loop.counter, loop.extent, tuple(each)) for each in left.values()))
+        bodies = (made, *left.values()) if made else tuple(left.values())
+        return tuple(For(loop.counter, loop.extent, tuple(each)) for each in bodies)
 
     def row(self, term: Expression, others: Sequence[Statement], counter: Variable) -> Access | None:
         """Where the values of a term lie after the loop, in elements of a row: loaded, or stored by the loop."""

@@ -25,6 +25,7 @@ from presk.kernel.lower.space import (
     keeps_sums,
 )
 from presk.kernel.lower.task import WIDTH, Task
+from presk.kernel.lower.values import nested
 from presk.kernel.lowered import Chosen, Launch, Layout, Lowered, Machine, Split
 from presk.kernel.native import parallel_depths
 from presk.kernel.nodes import Element, For, Kernel, Statement
@@ -409,8 +410,8 @@ def _evenness(size: int, width: int, threads: int) -> float:
 def _nest(kernel: Kernel) -> list[int]:
     """The extents of the loops that form the perfect nest, outermost first."""
     extents: list[int] = []
-    body = kernel.body
-    while len(body) == 1 and isinstance(body[0], For):
-        extents.append(body[0].extent)
-        body = body[0].body
+    found = nested(kernel.body)
+    while found is not None:
+        extents.append(found.extent)
+        found = nested(found.body)
     return extents

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from presk.kernel.lower.index import blocked, in_blocks
+from presk.kernel.lower.values import counters
 from presk.kernel.lower.work import FUNCTIONS
 from presk.kernel.lowered import Launch
 from presk.kernel.nodes import (
@@ -54,10 +55,13 @@ def is_slow_alone(loop: For) -> bool:
     """
     inner = [each for each in loop.body if isinstance(each, For)]
     counter = Variable("i", loop.counter)
+    along = {Variable("i", each) for one in inner for each in counters([one])}
     accesses = [
         each.access for one in inner for value in _values(one) for each in parts(value) if isinstance(each, Load)
     ]
-    if any(access.index and counter in parts(access.index[-1]) for access in accesses):
+    # A number of the row itself lies along them too, and tells nothing.
+    moving = [each for each in accesses if any(part in along for index in each.index for part in parts(index))]
+    if any(counter in parts(access.index[-1]) for access in moving):
         return False
     return any(_carries(each, besides=("max", "min")) for each in inner)
 

@@ -22,6 +22,7 @@ from presk.kernel.lower.values import (
     counters,
     mapped,
     mapped_access,
+    nested,
     operands,
     statements,
     values_of,
@@ -62,8 +63,11 @@ ALL_BYTES that needs no scratch."""
 ALL_BYTES = 8 * RUN_BYTES
 """A quarter of a usual first cache."""
 
-LEAST = 16
+LEAST = 4
 """Rounds of a loop worth a routine's call."""
+
+LEAST_OF = {"erf": 13}
+"""The same where a routine first tells elements by their ranges."""
 
 STEP = 8
 """A run is a multiple of the lanes, so that its loops run in vectors."""
@@ -119,14 +123,14 @@ class _Rewriter:
         return self.before if body == self.before.body else replace(self.before, scratch=tuple(self.scratch), body=body)
 
     def block(self, body: Sequence[Statement], *, is_alone: bool) -> tuple[Statement, ...]:
-        """`is_alone`: the loops around hold each the next one alone, so that a launch may divide any of them."""
-        is_alone = is_alone and len(body) == 1
+        """`is_alone`: the loops around are a perfect nest, so that a launch may divide any of them."""
+        is_alone = is_alone and nested(body) is not None
         return tuple(each for statement in body for each in self.statement(statement, is_alone))
 
     def statement(self, statement: Statement, is_alone: bool) -> tuple[Statement, ...]:
         match statement:
-            case For(counter, extent, body) if _is_straight(body):
-                return self.loop(statement, is_alone) if extent >= LEAST else (statement,)
+            case For(body=body) if _is_straight(body):
+                return self.loop(statement, is_alone)
             case For(counter, extent, body):
                 return (For(counter, extent, self.block(body, is_alone=is_alone)),)
             case If(condition, body):
@@ -140,7 +144,7 @@ class _Rewriter:
         What the runs leave of a loop that a launch may divide is their loop's last round: it stays one loop.
         """
         plan = _Plan(self.before, loop)
-        if not plan.calls:
+        if not plan.calls or loop.extent < max(LEAST_OF.get(each.function, LEAST) for each in plan.calls):
             return (loop,)
         run = _run_of(loop.extent, self.size, plan.buffers)
         axes = (Axis(None, run),)

@@ -1,4 +1,4 @@
-"""Walking over the values of written kernels without naming every node. Called by `runs`."""
+"""Walking over the values of written kernels without naming every node. Called by `runs`, `apart` and `auto`."""
 
 from __future__ import annotations
 
@@ -89,6 +89,13 @@ def values_of(statement: Statement) -> tuple[Expression, ...]:
             return tuple(index for access in (total, left, right) for index in access.index)
         case For():
             return ()
+
+
+def nested(body: Sequence[Statement]) -> For | None:
+    """The loop that a body is, assignments in front of it aside: the next one of a perfect nest."""
+    if not body or not all(isinstance(each, Assign) for each in body[:-1]):
+        return None
+    return body[-1] if isinstance(body[-1], For) else None
 
 
 def statements(body: Sequence[Statement]) -> Iterator[Statement]:

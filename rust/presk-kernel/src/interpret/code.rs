@@ -10,6 +10,7 @@ use crate::affine::Affine;
 use crate::error::{Error, ErrorKind};
 use crate::ir::{Access, Buffer, Comparison, Condition, Constant, Element, Float, Function, Kernel, Place};
 use crate::ir::{Loop, Statement, StatementKind};
+use crate::parallel;
 
 /// Number of a register.
 pub type Register = u32;
@@ -322,8 +323,8 @@ impl Code {
 
 impl Compiler<'_> {
     fn block(&mut self, statements: &[Statement], depth: Option<usize>) -> Result<Vec<Op>, Error> {
-        // Only a block of one statement continues the perfect nest.
-        let depth = depth.filter(|_| statements.len() == 1);
+        // Only a loop behind assignments alone continues the perfect nest.
+        let depth = depth.filter(|_| parallel::nested(statements).is_some());
         let mut ops = Vec::new();
         for statement in statements {
             self.statement(statement, depth, &mut ops)?;
