@@ -3,7 +3,8 @@
 Ratios are of times in one run, each the best of some, all taken by turns, of the thread's own clock. What isn't
 installed is said and left out; where the library a figure is wanted against is missing, nanoseconds per element stand
 alone. Wanted: exp and log over 2²⁰ elements at most 1.6 times NumPy's time, tanh 3.5, pow 4, erf 4 times PyTorch's;
-softmax and layer norm of [3072, 512] at most 1.2 times PyTorch's, gelu and silu 3.
+softmax and layer norm of [3072, 512] at most 1.2 times PyTorch's, gelu and silu 3; log softmax, the root mean square
+norm, and derivatives 2.
 
 Run: .venv/bin/python benchmarks/functions.py
 """
@@ -37,6 +38,9 @@ fn norm_of(x: real[b, n], g: real[n], c: real[n]) -> real[b, n] {
 }
 fn gelu_of(x: real[b, n]) -> real[b, n] { gelu(x) }
 fn silu_of(x: real[b, n]) -> real[b, n] { silu(x) }
+fn logs_of(x: real[b, n]) -> real[b, n] { log_softmax(x, axis = n) }
+fn rms_of(x: real[b, n], g: real[n]) -> real[b, n] { x * rsqrt(mean(square(x), axis = n) + 0.00001) * g }
+fn entropy_of(x: real[b, n], t: nat[b] < n) -> real { mean(cross_entropy(x, t, axis = n)) }
 """
 
 
@@ -49,6 +53,7 @@ class Row:
     arguments: tuple[Any, ...]
     others: dict[str, Callable[[], Any]]
     wanted: tuple[str, float] | None = None
+    transform: Callable[[Any], Any] = lambda entry: entry
 
 
 def library(name: str) -> Any | None:
@@ -74,7 +79,7 @@ def compiled(row: Row) -> Callable[[], Any]:
     """presk's way: the plan that running natively takes."""
     sizes = row.arguments[0].shape
     dims = {"n": sizes[-1]} if len(sizes) == 1 else {"b": sizes[0], "n": sizes[1]}
-    entry = presk.loads(PROGRAM)[row.entry]
+    entry = row.transform(presk.loads(PROGRAM)[row.entry])
     function = presk.compile(entry, backend="native", realize="f32", dims=dims, threads=1)
     function(*row.arguments)
     return lambda: function(*row.arguments)
@@ -104,12 +109,22 @@ def rows(torch: Any, scipy: Any) -> list[Row]:
         Row("gelu", "gelu_of", (wide,), {}, ("torch", 3.0)),
         Row("silu", "silu_of", (wide,), {"numpy": lambda: wide / (1 + np.exp(-wide))}, ("torch", 3.0)),
     ]
+    target = rng.integers(0, COLUMNS, ROWS)
+    slope = rng.standard_normal((ROWS, COLUMNS)).astype(np.float32)
+    made += [
+        Row("log softmax", "logs_of", (wide,), {}, ("torch", 2.0)),
+        Row("rms norm", "rms_of", (wide, gain), {}, ("torch", 2.0)),
+        Row("entropy, slope", "entropy_of", (wide, target), {}, ("torch", 2.0), presk.value_and_grad),
+        Row("gelu's slope", "gelu_of", (wide, slope), {}, ("torch", 2.0), presk.vjp),
+        Row("silu's slope", "silu_of", (wide, slope), {}, ("torch", 2.0), presk.vjp),
+    ]
     by_name = {row.name: row for row in made}
     if scipy is not None:
         by_name["erf"].others["scipy"] = lambda: scipy.erf(x)
         by_name["gelu"].others["scipy"] = lambda: wide * (1 + scipy.erf(wide / np.float32(2**0.5))) / 2
     if torch is not None:
         add_torch(torch, by_name, x, wide, gain, shift)
+        add_slopes(torch, by_name, wide, slope, target)
     return made
 
 
@@ -140,6 +155,26 @@ def add_torch(torch: Any, rows: dict[str, Row], x: Any, wide: Any, gain: Any, sh
     rows["silu"].others["torch"] = lambda: functional.silu(plane)
 
 
+def add_slopes(torch: Any, rows: dict[str, Row], wide: Any, slope: Any, target: Any) -> None:
+    """PyTorch's ways of derivatives: its own kernels, without the graph around them."""
+    functional, operations = torch.nn.functional, torch.ops.aten
+    plane, given, places = (torch.from_numpy(each) for each in (wide, slope, target))
+    rows["log softmax"].others["torch"] = lambda: torch.log_softmax(plane, -1)
+    rows["rms norm"].others["torch"] = lambda: functional.rms_norm(plane, (COLUMNS,), gain, 1e-5)
+    rows["gelu's slope"].others["torch"] = lambda: operations.gelu_backward(given, plane)
+    rows["silu's slope"].others["torch"] = lambda: operations.silu_backward(given, plane)
+    gain = torch.from_numpy(rows["rms norm"].arguments[1])
+    logits = plane.clone().requires_grad_()
+
+    def entropy() -> Any:
+        logits.grad = None
+        loss = functional.cross_entropy(logits, places)
+        loss.backward()
+        return loss
+
+    rows["entropy, slope"].others["torch"] = entropy
+
+
 def main() -> None:
     """Prints the figures."""
     torch, scipy = library("torch"), library("scipy.special")
@@ -150,7 +185,7 @@ def main() -> None:
         times = best({"presk": compiled(row), **row.others})
         each = times["presk"] / row.arguments[0].size * 1e9
         beside = [f"{times['presk'] / seconds:5.2f} x {name}" for name, seconds in times.items() if name != "presk"]
-        line = f"{row.name:12} {each:6.2f} ns an element   " + "   ".join(beside)
+        line = f"{row.name:14} {each:6.2f} ns an element   " + "   ".join(beside)
         if row.wanted is not None and row.wanted[0] in times:
             line += f"   (wanted: {row.wanted[1]} x {row.wanted[0]})"
         print(line)

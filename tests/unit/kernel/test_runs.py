@@ -26,9 +26,10 @@ fn logs(x: real[n, d]) -> real[n, d] { log_softmax(x, axis = d) }
 fn entropy(x: real[n, d], t: nat[n] < d) -> real[n] { cross_entropy(x, t, axis = d) }
 fn overall(x: real[n, d]) -> real { sum(erf(x) * expm1(x)) }
 fn near(x: real[n, d]) -> real[n, d] { log1p(square(x)) }
+fn slopes(x: real[n, d]) -> real[n, d] { sigmoid(x) * sigmoid(-x) - silu(-x) }
 """
 
-ENTRIES = ("plain", "gated", "nested", "powers", "turned", "soft", "logs", "entropy", "overall", "near")
+ENTRIES = ("plain", "gated", "nested", "powers", "turned", "soft", "logs", "entropy", "overall", "near", "slopes")
 OF_TWO = ("gated", "powers")
 
 WIDTHS = (40, 523, 1024)
@@ -125,6 +126,15 @@ def test_a_function_of_a_function_takes_its_run_where_it_lies() -> None:
     found = rewritten(GELU.replace("erf((s0 / 1.4142135))", "log(exp(s0))"))
     assert "apply exp(%0[i0, (i2 * 256)]) to t0[0] over 256" in found
     assert "apply log(t0[0]) to t1[0] over 256" in found
+
+
+def test_functions_of_the_same_number_are_one() -> None:
+    """As those of absolute values of a number and of its negation are, which derivatives of sigmoids take."""
+    text = GELU.replace("      %1", "      s1 = (-s0)\n      s2 = exp((-abs(s1)))\n      s3 = (-(-s1))\n      %1")
+    found = rewritten(text.replace("erf((s0 / 1.4142135))", "((s2 * exp((-abs(s0)))) + exp((-abs(s3))))"))
+    assert found.count("apply exp") == 1
+    other = rewritten(text.replace("erf((s0 / 1.4142135))", "(s2 * exp((-abs((s0 + 0)))))"))
+    assert other.count("apply exp") == 2
 
 
 @pytest.mark.parametrize(

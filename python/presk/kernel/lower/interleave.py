@@ -113,7 +113,8 @@ class _Writer:
         whole = tuple(self.jammed(of, self.block))
         if not rest:
             return (For(counter, full, whole),)
-        return (in_blocks(counter, full, whole, tuple(self.jammed(of, self.block[:rest]))),)
+        some = [self.block[first : min(first + ACROSS, rest)] for first in range(0, rest, ACROSS)]
+        return (in_blocks(counter, full, whole, tuple(each for rows in some for each in self.jammed(of, rows))),)
 
     def jammed(self, body: Sequence[Statement], rows: Sequence[Renaming]) -> Iterator[Statement]:
         """Statements of some rows of a block."""

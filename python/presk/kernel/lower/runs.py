@@ -5,6 +5,8 @@ computes the arguments of a function into scratch, `apply` replaces them by its 
 each round in order, reading those values where the calls stood. So what is summed is summed as before, and what isn't
 can run in lanes. A function of a function has its run after the inner one's.
 
+Calls that are given the same number are one, as are those of the absolute values of a number and of its negation.
+
 A call moves where what it is given depends on its own round alone: on loads of buffers the loop doesn't store to (an
 input whose place an output takes is loaded before that element is stored) or of the one element that the round stores
 later, on counters, and on variables that the round assigns once, before any reading. Called by `lower`.
@@ -18,6 +20,7 @@ from typing import cast
 
 from presk.kernel.elaborate import ELEMENTARY
 from presk.kernel.lower.index import in_blocks
+from presk.kernel.lower.numbers import Numbers
 from presk.kernel.lower.values import (
     counters,
     mapped,
@@ -202,6 +205,8 @@ class _Plan:
         self.definitions = self._definitions()
         self.varying = self._varying()
         self.calls: dict[Call, _Moved] = {}
+        self.numbers = Numbers(self.definitions)
+        self.same: dict[int, _Moved] = {}
         self.levels: dict[Variable, int] = {}
         for statement in loop.body:
             for value in values_of(statement):
@@ -214,7 +219,7 @@ class _Plan:
         """Scratch buffers that runs need."""
         if self.is_whole or self.direct is not None:
             return 0
-        return sum(len(each.arguments) for each in self.calls)
+        return sum(len(each.call.arguments) for each in self.same.values())
 
     def _stored(self) -> set[Buffer]:
         """The buffers a round stores to, but for one whose element at hand it loads, then stores, and no other."""
@@ -277,8 +282,8 @@ class _Plan:
         if not isinstance(value, Call) or not self._moves(value):
             return level
         if value not in self.calls:
-            slot = sum(len(each.arguments) for each in self.calls)
-            self.calls[value] = _Moved(value, slot, level + 1)
+            slot = sum(len(each.call.arguments) for each in self.same.values())
+            self.calls[value] = self.same.setdefault(self.numbers.of(value), _Moved(value, slot, level + 1))
         return self.calls[value].level
 
     def _moves(self, call: Call) -> bool:
@@ -372,7 +377,7 @@ class _Plan:
             return (placing.whole(),)
         if self.direct is not None:
             return tuple(placing.direct(self.direct))
-        levels = sorted({each.level for each in self.calls.values()})
+        levels = sorted({each.level for each in self.same.values()})
         made = [each for level in levels for each in placing.level(level)]
         return (*made, For(self.loop.counter, run, placing.body(self.loop.body)))
 
@@ -415,7 +420,7 @@ class _Placing:
 
     def level(self, level: int) -> Iterator[Statement]:
         """The functions that have as many within them: what they are given that lies nowhere yet, then they."""
-        calls = [each for each in self.plan.calls.values() if each.level == level]
+        calls = [each for each in self.plan.same.values() if each.level == level]
         given = [
             (number, argument)
             for each in calls

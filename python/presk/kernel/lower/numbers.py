@@ -1,0 +1,58 @@
+"""Numbers for values: equal ones where two values of one round are the same operations on the same loads.
+
+A variable is what it is defined as, and the absolute value of a negation that of what is negated. Called by `runs`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from presk.kernel.lower.values import operands
+from presk.kernel.nodes import Binary, Call, Expression, Load, Unary, Variable
+
+
+class Numbers:
+    """The numbers of one loop's values, `definitions` being those of its variables."""
+
+    def __init__(self, definitions: Mapping[Variable, Expression]) -> None:
+        self._definitions = definitions
+        self._known: dict[object, int] = {}
+        self._variables: dict[Variable, int] = {}
+
+    def of(self, value: Expression) -> int:
+        """A value's number."""
+        if isinstance(value, Variable) and value in self._definitions:
+            if value not in self._variables:
+                self._variables[value] = self.of(self._definitions[value])
+            return self._variables[value]
+        key = self._operation(value)
+        if key is None:
+            return self._known.setdefault(value, len(self._known))
+        if isinstance(value, Call) and value.function == "abs":
+            within = (self.of(self._without_sign(value.arguments[0])),)
+        else:
+            within = tuple(map(self.of, operands(value)))
+        return self._known.setdefault((key, within), len(self._known))
+
+    def _without_sign(self, value: Expression) -> Expression:
+        """What a value is, or negates."""
+        while True:
+            if isinstance(value, Variable) and value in self._definitions:
+                value = self._definitions[value]
+            elif isinstance(value, Unary) and value.operator == "-":
+                value = value.operand
+            else:
+                return value
+
+    @staticmethod
+    def _operation(value: Expression) -> object:
+        """What is done to a value's operands; None for what has none."""
+        match value:
+            case Load(access, vector):
+                return ("load", access.buffer, vector)
+            case Unary(operator, _, vector) | Binary(operator, _, _, vector):
+                return (operator, vector)
+            case Call(function, _, vector):
+                return (function, vector)
+            case _:
+                return None
