@@ -11,8 +11,9 @@ const P3: f64 = 6.61375632143793436117e-05;
 const P4: f64 = -1.65339022054652515390e-06;
 const P5: f64 = 4.13813679705723846039e-08;
 
-/// Below it the result is 0.
+/// Below it the result is 0, and below this too: not the same, lest the compiler takes one choice for both.
 const LEAST: f64 = -745.13321910194110842;
+const CUT: f64 = -745.5;
 
 /// Above it the result is infinite.
 const MOST: f64 = 709.782712893383973096;
@@ -27,7 +28,8 @@ const TINY: f64 = upper(0x3e30_0001);
 pub fn exp<P, const L: usize>(x: &[f64; L], y: &mut Block<f64, L>) {
     if !all(x, |x| x.abs() <= NORMAL) {
         map(x, y, |x| {
-            let value = bounded(within(x, LEAST, MOST));
+            // Nothing is computed of what gives 0 (the −∞ of a mask, say): a result that underflows takes processors long.
+            let value = bounded(if x > CUT { within(x, CUT, MOST) } else { 0.0 });
             let value = if x < LEAST { 0.0 } else { value };
             let value = if x > MOST { f64::INFINITY } else { value };
             if x.is_nan() { x } else { value }

@@ -9,8 +9,9 @@ const INV_LN2: f32 = 1.4426950216e+00;
 const P1: f32 = 1.6666625440e-1;
 const P2: f32 = -2.7667332906e-3;
 
-/// At it and below the result is 0.
-const LEAST: f32 = -104.5;
+/// At it and below the result is 0, and below this too: not the same, lest the compiler takes one choice for both.
+const LEAST: f32 = -104.0;
+const CUT: f32 = -104.5;
 
 /// At it and above the result is infinite.
 const MOST: f32 = 89.0;
@@ -25,7 +26,9 @@ const TINY: f32 = f32::from_bits(0x3900_0000);
 pub fn exp<P, const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
     if !all(x, |x| x.abs() <= NORMAL) {
         map(x, y, |x| {
-            let value = bounded(within(x, LEAST, MOST));
+            // Nothing is computed of what gives 0 (the −∞ of a mask, say): a result that underflows takes processors long.
+            let value = bounded(if x > CUT { within(x, CUT, MOST) } else { 0.0 });
+            let value = if x <= LEAST { 0.0 } else { value };
             if x.is_nan() { x } else { value }
         });
         return;
