@@ -2,8 +2,8 @@
 
 Every load and store of the extension and of the code it makes is watched; a fault ends the run with exit code 9.
 There are entries for each way of addressing: contractions in tiles of both kinds, ragged and packed, rows together,
-functions, gathers, quantised rows, divided loops, donated and strided arrays. Python's own allocator is off,
-so that arrays have ends.
+functions, choices by masks, gathers, quantised rows, divided loops, donated and strided arrays. Python's own allocator
+is off, so that arrays have ends.
 """
 
 from __future__ import annotations
@@ -26,6 +26,9 @@ fn norm(x: real[n, d]) -> real[n, d] {
 fn looked_up(x: real[n, k], t: nat[batch] < n) -> real[batch, k] { tanh(embed(x, t)) }
 fn steps(x: real[n]) -> real[n] { fold x = x over i in 0..3 { x * 0.5 + flip(x, axis = 0) } }
 fn moved(p: real[n], g: real[n], m: real[n]) -> (real[n], real[n]) { let m = 0.9 * m + g; (p - 0.1 * m, m) }
+fn chosen(x: real[n, d], y: real[n, d], keep: bool[n, d], k: nat[n, d] < 9) -> (real[n, d], bool[n, d]) {
+  (where(keep and causal_mask[n, d] and (k == 3), pow(abs(x), y), silu(y) * k), (x < y) or not keep)
+}
 module Layer { w: real[13, 7] = zeros
   fn apply(self, x: real[i, 13]) -> real[i, 7] { dot(x, self.w) } }
 """
@@ -38,6 +41,8 @@ CALLS: list[tuple[str, dict[str, int]]] = [
     ("looked_up", {"n": 5, "k": 3, "batch": 4}),
     ("steps", {"n": 17}),
     ("moved", {"n": 13}),
+    ("chosen", {"n": 3, "d": 19}),
+    ("chosen", {"n": 2, "d": 64}),
 ]
 
 TILES: list[dict[str, Any]] = [
@@ -75,6 +80,8 @@ def main() -> None:
 
 def value_of(of: Any, rng: Any) -> Any:
     """A value of a tensor's type."""
+    if of.kind == "bool":
+        return rng.random(of.sizes) < 0.5
     return rng.integers(0, of.bound.whole, size=of.sizes) if of.kind == "nat" else rng.normal(size=of.sizes)
 
 
