@@ -1,12 +1,13 @@
-//! With AVX-512, which has instructions for it, and with AVX2 and BMI2, whose permutations are given by bits.
+//! With AVX-512, which has instructions for it, and with AVX2, by permutations out of a table.
 
 use std::arch::x86_64::{
-    __m128i, __m256, __m256i, _CMP_NLT_UQ, _mm_cvtsi64_si128, _mm256_andnot_pd, _mm256_andnot_ps, _mm256_blendv_ps,
-    _mm256_castpd_ps, _mm256_castps_pd, _mm256_cmp_pd, _mm256_cmp_ps, _mm256_cvtepu8_epi32, _mm256_loadu_ps,
-    _mm256_movemask_ps, _mm256_permutevar8x32_ps, _mm256_set1_pd, _mm256_set1_ps, _mm256_storeu_ps, _mm512_abs_pd,
+    __m256, __m256i, _CMP_NLT_UQ, _mm_loadl_epi64, _mm256_and_si256, _mm256_andnot_pd, _mm256_andnot_ps,
+    _mm256_blendv_ps, _mm256_castpd_ps, _mm256_castps_pd, _mm256_castsi256_ps, _mm256_cmp_pd, _mm256_cmp_ps,
+    _mm256_cmpeq_epi32, _mm256_cvtepu8_epi32, _mm256_loadu_ps, _mm256_movemask_ps, _mm256_permutevar8x32_ps,
+    _mm256_set1_epi32, _mm256_set1_pd, _mm256_set1_ps, _mm256_setr_epi32, _mm256_storeu_ps, _mm512_abs_pd,
     _mm512_abs_ps, _mm512_cmp_pd_mask, _mm512_cmp_ps_mask, _mm512_loadu_pd, _mm512_loadu_ps, _mm512_mask_expand_pd,
     _mm512_mask_expand_ps, _mm512_maskz_compress_pd, _mm512_maskz_compress_ps, _mm512_set1_pd, _mm512_set1_ps,
-    _mm512_storeu_pd, _mm512_storeu_ps, _pdep_u64, _pext_u64,
+    _mm512_storeu_pd, _mm512_storeu_ps,
 };
 
 use super::{Pack, STEP};
@@ -81,8 +82,8 @@ macro_rules! packed {
 
 packed!(Avx512, "avx512f,popcnt", f32, 16, which_of_16, take_of_16, put_in_16, 16);
 packed!(Avx512, "avx512f,popcnt", f64, 8, which_of_8, take_of_8, put_in_8, 8);
-packed!(Avx2, "avx2,bmi2,popcnt", f32, 8, which_of_singles, take_halves, put_halves, 8);
-packed!(Avx2, "avx2,bmi2,popcnt", f64, 4, which_of_doubles, take_halves, put_halves, 8);
+packed!(Avx2, "avx2,popcnt", f32, 8, which_of_singles, take_halves, put_halves, 8);
+packed!(Avx2, "avx2,popcnt", f64, 4, which_of_doubles, take_halves, put_halves, 8);
 
 /// Which of sixteen elements aren't smaller, a bit each.
 ///
@@ -176,30 +177,44 @@ fn bits(vector: __m256) -> u8 {
     _mm256_movemask_ps(vector).to_le_bytes()[0]
 }
 
-/// The numbers 0 to 7, a byte each.
-const PLACES: u64 = 0x0706_0504_0302_0100;
+/// Of each byte, the places of the bits that are set, in order.
+static FRONT: [[u8; 8]; 256] = places(true);
 
-/// Bytes of ones for bits that are set.
-#[inline]
-#[target_feature(enable = "bmi2")]
-fn bytes(bits: u8) -> u64 {
-    _pdep_u64(u64::from(bits), 0x0101_0101_0101_0101) * 0xff
+/// Of each byte, for each place of a bit that is set how many are set before it.
+static APART: [[u8; 8]; 256] = places(false);
+
+const fn places(to_front: bool) -> [[u8; 8]; 256] {
+    let mut places = [[0; 8]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let (mut bit, mut before) = (0, 0);
+        while bit < 8 {
+            if byte >> bit & 1 == 1 {
+                let (at, place) = if to_front { (before, bit) } else { (bit, before) };
+                places[byte][at as usize] = place;
+                before += 1;
+            }
+            bit += 1;
+        }
+        byte += 1;
+    }
+    places
 }
 
-/// Eight numbers as a permutation wants them.
+/// A permutation of halves.
 #[inline]
 #[target_feature(enable = "avx2")]
-fn permutation(places: u64) -> __m256i {
-    let places: __m128i = _mm_cvtsi64_si128(places.cast_signed());
-    _mm256_cvtepu8_epi32(places)
+fn permutation(places: &[u8; 8]) -> __m256i {
+    // SAFETY: these are eight bytes.
+    _mm256_cvtepu8_epi32(unsafe { _mm_loadl_epi64(places.as_ptr().cast()) })
 }
 
 /// # Safety
 /// There are 32 bytes from `x` on, and from `taken` on, which may be written.
 #[inline]
-#[target_feature(enable = "avx2,bmi2")]
+#[target_feature(enable = "avx2")]
 unsafe fn take_halves<T>(x: *const T, which: u8, taken: *mut T) {
-    let places = permutation(_pext_u64(PLACES, bytes(which)));
+    let places = permutation(&FRONT[usize::from(which)]);
     // SAFETY: the caller's promise.
     unsafe { _mm256_storeu_ps(taken.cast(), _mm256_permutevar8x32_ps(_mm256_loadu_ps(x.cast()), places)) };
 }
@@ -207,23 +222,14 @@ unsafe fn take_halves<T>(x: *const T, which: u8, taken: *mut T) {
 /// # Safety
 /// As [`take_halves`].
 #[inline]
-#[target_feature(enable = "avx2,bmi2")]
+#[target_feature(enable = "avx2")]
 unsafe fn put_halves<T>(values: *const T, which: u8, y: *mut T) {
-    let bytes = bytes(which);
-    let places = permutation(_pdep_u64(PLACES, bytes));
-    // The sign of each half of the mask is what is looked at.
-    let mask = permutation(bytes);
+    let places = permutation(&APART[usize::from(which)]);
+    let bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+    let mask = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(i32::from(which)), bits), bits);
     // SAFETY: the caller's promise.
     unsafe {
         let values = _mm256_permutevar8x32_ps(_mm256_loadu_ps(values.cast()), places);
-        _mm256_storeu_ps(y.cast(), _mm256_blendv_ps(_mm256_loadu_ps(y.cast()), values, spread(mask)));
+        _mm256_storeu_ps(y.cast(), _mm256_blendv_ps(_mm256_loadu_ps(y.cast()), values, _mm256_castsi256_ps(mask)));
     }
-}
-
-/// Numbers that are 255 with their signs set.
-#[inline]
-#[target_feature(enable = "avx2")]
-fn spread(mask: __m256i) -> __m256 {
-    use std::arch::x86_64::{_mm256_castsi256_ps, _mm256_slli_epi32};
-    _mm256_castsi256_ps(_mm256_slli_epi32::<24>(mask))
 }
