@@ -179,6 +179,15 @@ def test_rows_softmax_and_reasons() -> None:
     assert all(reason for reason in recorded(dot(1024, 1024, 1024), TWO)[1].why)
 
 
+@pytest.mark.parametrize(("terms", "together"), [(2, 16), (120, 8), (300, 4), (1000, None)])
+def test_rows_are_taken_together_where_their_code_stays_small(terms: int, together: int | None) -> None:
+    """What is too large isn't compiled, and rows left over have code of their own."""
+    lines = [f"  %{number + 1} = add(%{number}, %0)" for number in range(terms)]
+    lines += [f"  %{terms + 1} = mul(%{terms}, %{terms})", f"  %{terms + 2} = sum(%{terms + 1}, axis = d)"]
+    text = "fn f(%0 : real[n: 31, d: 64]) -> real[n: 31] {\n" + "\n".join(lines) + f"\n  %{terms + 2}\n}}\n"
+    assert layout(read_program(Source("<long>", text))).rows == together
+
+
 @pytest.mark.parametrize(
     ("rows", "threads", "together"),
     [(1021, 2, 8), (24, 2, 8), (12, 2, 8), (8, 2, 4), (8, 4, 2), (8, 8, None), (5, 2, 4), (3, 2, 2), (3, 3, None)],

@@ -25,7 +25,7 @@ from presk.kernel.lower.space import (
     keeps_sums,
 )
 from presk.kernel.lower.task import WIDTH, Task
-from presk.kernel.lower.values import nested
+from presk.kernel.lower.values import nested, statements, values_of, visited
 from presk.kernel.lowered import Chosen, Launch, Layout, Lowered, Machine, Split
 from presk.kernel.native import parallel_depths
 from presk.kernel.nodes import Element, For, Kernel, Statement
@@ -75,6 +75,9 @@ BLOCK = 256
 
 SIDE_BY_SIDE = {2: 1.3, 4: 1.6, 8: 3.0, 16: 3.4}
 """How many times faster a row gets, about, where so many are taken at once."""
+
+MOST_NODES = 12_000
+"""Statements and values of rows taken together: a third of what is compiled, and soon."""
 
 TILE_ROWS = 12
 """Rows of a wide tile: the routine cuts them into parts that its registers hold."""
@@ -360,12 +363,19 @@ def _rows(task: Task, lowered: Lowered, rule: Callable[[Task], Lowered], machine
     def rate(rows: int) -> float:
         return fitting[rows] * max(outside, _evenness(loop.extent, rows, threads))
 
-    rows = max(fitting, key=rate)
+    nodes = _nodes(loop.body)
+    small = [rows for rows in fitting if rows == 1 or nodes * (rows + loop.extent % rows) <= MOST_NODES]
+    rows = max(small, key=rate)
     if rows == 1:
         return None
     if rows % ACROSS == 0:
         return rows, f"{rows} rows side by side: their sums run in vectors across them"
     return rows, f"{rows} rows side by side: sums wait for the addition before, not for other rows'"
+
+
+def _nodes(body: Sequence[Statement]) -> int:
+    """The statements and values of a body."""
+    return sum(1 + sum(1 for value in values_of(each) for _ in visited(value)) for each in statements(body))
 
 
 def _rounds(body: Sequence[Statement]) -> int:
