@@ -9,6 +9,7 @@ import pytest
 from tests.unit.kernel.comparing import STORAGES, bits, machine, normals, program, run
 from tests.unit.kernel.machine import given
 
+import presk
 from presk.kernel.lower.runs import has_runs, in_runs, launch_in_runs
 from presk.kernel.lowered import Launch, Layout
 from presk.kernel.native import expand, parallel_depths, verify
@@ -205,3 +206,16 @@ def test_the_expansion_computes_the_same_and_has_no_runs() -> None:
     assert has_runs(read_kernel(GELU_IN_RUNS))
     assert not has_runs(read_kernel(expanded))
     assert "for i3 in 0..256 {\n        t0[i3] = erf(t0[i3])" in expanded
+
+
+@pytest.mark.parametrize(("step", "steps"), [("exp(-abs(y)) * x", 600), ("tanh(y) + x", 1100)])
+def test_chains_of_any_length_are_lowered_those_too_that_scratch_does_not_suffice_for(step: str, steps: int) -> None:
+    lines = "\n".join([f"let y = {step}"] * steps)
+    chain = presk.loads(f"fn f(x: real[n]) -> real[n] {{\nlet y = x\n{lines}\ny\n}}\n")["f"]
+    shorter = presk.loads(f"fn f(x: real[n], y: real[n]) -> real[n] {{ {step} }}\n")["f"]
+    x = np.linspace(-1, 1, 20, dtype=np.float32)
+    one, y = presk.compile(shorter, realize="f32", backend="kernel"), x
+    for _ in range(steps):
+        y = one(x, y)
+    for backend in ("kernel", "native"):
+        assert bits(presk.compile(chain, realize="f32", backend=backend)(x)) == bits(y)

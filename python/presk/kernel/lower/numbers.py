@@ -12,18 +12,18 @@ from presk.kernel.nodes import Binary, Call, Expression, Load, Unary, Variable
 
 
 class Numbers:
-    """The numbers of one loop's values, `definitions` being those of its variables."""
+    """The numbers of one loop's values, `definitions` being those of its variables, each behind those it reads."""
 
     def __init__(self, definitions: Mapping[Variable, Expression]) -> None:
         self._definitions = definitions
         self._known: dict[object, int] = {}
         self._variables: dict[Variable, int] = {}
+        for variable, value in definitions.items():  # in this order no chain of them is too long
+            self._variables[variable] = self.of(value)
 
     def of(self, value: Expression) -> int:
         """A value's number."""
-        if isinstance(value, Variable) and value in self._definitions:
-            if value not in self._variables:
-                self._variables[value] = self.of(self._definitions[value])
+        if isinstance(value, Variable) and value in self._variables:
             return self._variables[value]
         key = self._operation(value)
         if key is None:
@@ -37,12 +37,10 @@ class Numbers:
     def _without_sign(self, value: Expression) -> Expression:
         """What a value is, or negates."""
         while True:
-            if isinstance(value, Variable) and value in self._definitions:
-                value = self._definitions[value]
-            elif isinstance(value, Unary) and value.operator == "-":
-                value = value.operand
-            else:
+            meant = self._definitions.get(value, value) if isinstance(value, Variable) else value
+            if not (isinstance(meant, Unary) and meant.operator == "-"):
                 return value
+            value = meant.operand
 
     @staticmethod
     def _operation(value: Expression) -> object:

@@ -16,9 +16,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import cast
 
 from presk.kernel.elaborate import ELEMENTARY
+from presk.kernel.limits import BUFFERS
 from presk.kernel.lower.index import in_blocks
 from presk.kernel.lower.numbers import Numbers
 from presk.kernel.lower.values import (
@@ -142,12 +144,14 @@ class _Rewriter:
                 return (statement,)
 
     def loop(self, loop: For, is_alone: bool) -> tuple[Statement, ...]:
-        """The loop cut into runs, or as it is where nothing in it moves.
+        """The loop cut into runs, or as it is where nothing in it moves, or more than a kernel has scratch for.
 
         What the runs leave of a loop that a launch may divide is their loop's last round: it stays one loop.
         """
         plan = _Plan(self.before, loop)
         if not plan.calls or loop.extent < max(LEAST_OF.get(each.function, LEAST) for each in plan.calls):
+            return (loop,)
+        if len(self.scratch) + plan.buffers > BUFFERS:
             return (loop,)
         run = _run_of(loop.extent, self.size, plan.buffers)
         axes = (Axis(None, run),)
@@ -205,7 +209,6 @@ class _Plan:
         self.definitions = self._definitions()
         self.varying = self._varying()
         self.calls: dict[Call, _Moved] = {}
-        self.numbers = Numbers(self.definitions)
         self.same: dict[int, _Moved] = {}
         self.levels: dict[Variable, int] = {}
         for statement in loop.body:
@@ -213,6 +216,11 @@ class _Plan:
                 self._find(value)
         self.is_whole = self._is_whole()
         self.direct = None if self.is_whole else self._direct()
+
+    @cached_property
+    def numbers(self) -> Numbers:
+        """Which values of a round are one, for loops that have calls to move."""
+        return Numbers(self.definitions)
 
     @property
     def buffers(self) -> int:
