@@ -195,7 +195,7 @@ class Tour:
         return program
 
     def again(self, program: Program, size: Size, steps: int, **how: Any) -> Run:
-        """The first steps of a training, or all of them."""
+        """The first steps of a training, or all of them: of as many epochs as steps, so that epochs don't end it."""
         return train(program[BLOCK], settings=self.block(size), epochs=self.steps, steps=steps, **how)
 
     def block(self, size: Size) -> dict[str, str]:

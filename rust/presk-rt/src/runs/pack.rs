@@ -13,8 +13,8 @@ pub const STEP: usize = 16;
 
 /// How an instruction set does it.
 pub trait Pack<T> {
-    /// Copies the elements that aren't smaller in size, NaN among them, to the front of `taken`, in order, says which they are and how many. What
-    /// follows them is overwritten.
+    /// Copies the elements that aren't smaller in size, NaN among them, to the front of `taken`, in order, and says which they
+    /// are and how many. What follows them is overwritten.
     ///
     /// # Safety
     /// `x` points to `count` elements that may be read, a multiple of [`STEP`], `taken` to as many that may be written, and
