@@ -11,7 +11,7 @@ import pytest
 PACKAGE = Path(__file__).resolve().parent.parent / "python" / "presk"
 
 LAYERS = ["text", "shapes", "primitives", "syntax", "check", "core", "draw", "exact", "realization", "kernel"]
-LAYERS += ["c", "run", "choose", "train", "export", "explain", "api", "serve", "cli"]
+LAYERS += ["run", "choose", "train", "api", "cli"]
 """A layer imports from those before it, and from itself."""
 
 DATA = {"std", "examples"}
@@ -20,7 +20,7 @@ DATA = {"std", "examples"}
 NATIVE_USERS = {"draw", "run", "kernel"}
 """Layers that may import the extension."""
 
-OPTIONAL = {"tokenizers", "ziglang", "starlette", "uvicorn", "matplotlib", "onnx", "ray", "torch", "jax"}
+OPTIONAL = {"tokenizers", "matplotlib", "torch", "jax"}
 """Dependencies of the extras, and libraries whose arrays are taken where they are installed: imported when wanted."""
 
 AT_THE_EDGE = {"mpmath", "flint", "ml_dtypes", "safetensors", "jsonschema"}

@@ -12,7 +12,7 @@ from tests.cli.conftest import Answer, Run
 
 import presk as library
 from presk.cli import application
-from presk.run import registry, tensor_files
+from presk.run import tensor_files
 
 ENTRY = ("-e", "Linear{3, 2}.apply")
 
@@ -55,12 +55,6 @@ def test_a_command_that_is_none_gets_a_hint(presk: Run) -> None:
     assert "did you mean `check`" in answer.err
     assert presk("trian", "p.psk").code == 2
     assert presk("--nonsense").code == 2
-
-
-@pytest.mark.parametrize("name", application.LATER)
-def test_a_command_of_a_later_version_says_so(name: str, presk: Run) -> None:
-    assert name not in application.COMMANDS
-    assert f"`presk {name}`" in refused(presk(name, "any.psk"), "E9003")
 
 
 def test_the_version_is_the_packages(presk: Run) -> None:
@@ -158,11 +152,9 @@ def test_run_is_decided_by_its_seed(presk: Run, program: Path) -> None:
     assert call(1) != call(2)
 
 
-def test_run_names_the_backend_on_stderr_unless_quiet(presk: Run, program: Path) -> None:
-    note = registry.default_note()
-    assert presk("run", program, "-e", "double").err == ("" if note is None else f"note: {note}\n")
-    assert presk("run", program, "-e", "double", "-q").err == ""
-    assert presk("run", program, "-e", "double", "--backend", "interp").err == ""
+def test_run_says_nothing_on_stderr(presk: Run, program: Path) -> None:
+    for options in ((), ("-q",)):
+        assert presk("run", program, "-e", "double", *options).err == ""
 
 
 @pytest.mark.parametrize(
@@ -178,7 +170,6 @@ def test_run_names_the_backend_on_stderr_unless_quiet(presk: Run, program: Path)
         ("--dim", "batch=1", "--dim", "batch=2"),
         ("-i", "x"),
         ("--bits", "many"),
-        ("--threads", "0"),
         ("--seed", "-1"),
         ("--unknown",),
         ("extra",),
@@ -217,8 +208,9 @@ def test_an_option_that_cannot_apply_is_a_usage_error(presk: Run, program: Path,
         (("--bits", "1", "--backend", "interp"), "E6012"),
         (("--bits", "99999999999", "--backend", "interp"), "E6012"),
         (("--seed", str(1 << 64)), "E6020"),
-        (("--backend", "llvm"), "E9001"),
         (("--backend", "gpu"), "E9002"),
+        (("--threads", "0"), "E9007"),
+        (("--threads", "1025"), "E9007"),
         (("--realize", "f16"), "E7001"),
         (("--plan", "@plan.json"), "E8001"),
         (("--dim", "m=1"), "E4008"),
@@ -272,7 +264,7 @@ def test_dump_refuses_what_cannot_apply(presk: Run, program: Path) -> None:
     assert presk("dump", program, "--stage", "ast", "--entry", "double").code == 2
     assert presk("dump", program, "--stage", "nonsense").code == 2
     assert presk("dump", program).code == 2
-    refused(presk("dump", program, *ENTRY, "--stage", "c"), "E9003")
+    assert presk("dump", program, *ENTRY, "--stage", "c").code == 2
     assert presk("dump", program, *ENTRY, "--stage", "core", "--realize", "f64").code == 2
     assert presk("dump", program, *ENTRY, "--stage", "core", "--expand").code == 2
     refused(presk("dump", program, *ENTRY, "--stage", "core"), "E4001")
@@ -305,7 +297,7 @@ def test_env_tells_what_a_report_needs(presk: Run, monkeypatch: pytest.MonkeyPat
     found = json.loads(presk("env", "--json").out)
     assert found["presk"] == library.__version__
     assert found["threads"] == 3
-    assert found["backends"]["interp"] == "built"
+    assert found["backends"] == ["native", "kernel", "interp"]
     assert {"numpy", "python-flint"} <= found["libraries"].keys()
     assert "threads" in presk("env").out
     monkeypatch.setenv("PRESK_THREADS", "many")

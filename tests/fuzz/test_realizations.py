@@ -119,7 +119,6 @@ class Maker:
                 self.paths, lambda: {"type": self.pick("int8", "int4"), "axis": self.pick(0, 1)}
             ),
             "fma": lambda: self.pick(True, False),
-            "envelope": lambda: self.pick("e.json"),
             "extra": lambda: 1,
         }
         return {

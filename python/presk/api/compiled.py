@@ -6,7 +6,6 @@ A `Compiled` is an entry with the settings it is computed under; it is specializ
 
 from __future__ import annotations
 
-import sys
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping
 from html import escape
@@ -35,6 +34,7 @@ from presk.realization.model import Plan, Realization, read_plan, read_realizati
 from presk.run import registry, trees
 from presk.run.backend import Executable
 from presk.run.initial import draw_parameters
+from presk.run.machine import require_threads
 from presk.run.synthesis import synthesize
 from presk.shapes.types import ModuleOf, Type
 from presk.text.diagnostics import fail
@@ -340,9 +340,9 @@ def compile(
     `entry` is `program["f"]` or `"path.psk:f"`. `realize` is the machine numbers: a Realization, `f64`, `f32`, `bf16`,
     `f64+fma`, `f32+fma`, or `@FILE`; `plan` the loops: a Plan, `auto`, `default` or `@FILE`. The exact reference reads
     neither: it computes with real numbers, to `bits` bits, and under `certify` with proven radii. `backend` is
-    `interp`, `kernel`, `native` or `llvm`; without one the fastest there is, which a note on stderr names once. `dims`
-    gives sizes that can't be read off the arguments. `threads` is the number of workers (the reference has one);
-    `training` turns dropout on. Raises PreskError.
+    `interp`, `kernel` or `native`; without one it is `native`, the fastest. `dims` gives sizes that can't be read off
+    the arguments. `threads` is the number of workers (the reference has one); `training` turns dropout on. Raises
+    PreskError.
     """
     settings = Settings(
         realize if isinstance(realize, Realization) else read_realization(realize),
@@ -354,28 +354,10 @@ def compile(
         None if threads is None else workers(threads),
         training,
     )
-    made = Compiled(find_entry(entry), settings)
-    if backend is None:
-        _note_default()
-    return made
+    return Compiled(find_entry(entry), settings)
 
 
 def workers(threads: int) -> int:
-    """A number of threads. E9007 for one that can't run anything."""
+    """A number of threads. E9007 for one that no pool has."""
     count = whole_number("threads", threads)
-    if count < 1:
-        raise fail("E9007", f"{count} threads can't run anything", hint="a number from 1 on")
-    return count
-
-
-_noted: set[str] = set()
-
-
-def _note_default() -> None:
-    """Says once which backend runs where none was chosen and the one meant to be the default isn't built."""
-    note = registry.default_note()
-    if note is not None and note not in _noted:
-        _noted.add(note)
-        if sys.stderr is None:  # in a process without one
-            return
-        sys.stderr.write(f"note: {note}\n")
+    return require_threads(count, f"{count} threads were asked for")

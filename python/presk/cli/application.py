@@ -30,16 +30,6 @@ COMMANDS = {
 }
 """In the order of `presk --help`."""
 
-LATER = {
-    "plan": "writes plan files from a model of times",
-    "solve": "chooses the types of an entry's sites by their share of the error",
-    "envelope": "bounds an error over all inputs",
-    "explain": "shows an entry from its text to its machine code on one page",
-    "export": "writes an entry as a C program",
-    "serve": "answers calls over HTTP",
-}
-"""What this version doesn't have yet, and what it will do."""
-
 
 class Commands(click.Group):
     """The group whose commands are imported when they are called."""
@@ -68,10 +58,8 @@ class Commands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """The command that was named; an unknown one gets a hint."""
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            from presk.text.diagnostics import did_you_mean, fail
+            from presk.text.diagnostics import did_you_mean
 
-            if args[0] in LATER:
-                raise fail("E9003", f"`presk {args[0]}`, which {LATER[args[0]]}, is not built yet")
             hint = did_you_mean(args[0], COMMANDS)
             raise click.UsageError(f"there is no command `{args[0]}`" + (f": {hint}" if hint else "."), ctx)
         return super().resolve_command(ctx, args)

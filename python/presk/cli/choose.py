@@ -40,15 +40,10 @@ def choose_settings(
 ) -> Compiled:
     """The entry compiled under the options of `options.execution` or `options.running`.
 
-    A note names the backend where none was chosen.
-
     A usage error for options that don't apply to the backend.
     """
     backend: str | None = execution["backend"]
     name = registry.fastest() if backend is None else backend
-    note = registry.default_note()
-    if backend is None and note is not None and not quiet:
-        click.echo(f"note: {note}", err=True)
     certify = execution.get("certify", False)
     if certify and name != "interp":
         raise click.UsageError(f"--certify is for the reference; `{name}` has no proof radii")

@@ -99,15 +99,26 @@ def given_inputs(command: Command) -> Command:
     return _INPUT(_WEIGHTS(command))
 
 
+def _threads(_ctx: click.Context, _parameter: click.Parameter, given: int | None) -> int | None:
+    """A number of workers. E9007 for one that no pool has, whatever the backend makes of it."""
+    if given is None:
+        return None
+    from presk.run.machine import require_threads
+
+    return require_threads(given, f"--threads is {given}")
+
+
+THREADS = click.option(
+    "--threads", type=int, callback=_threads, metavar="N", help="Workers.  [default: the cores there are]"
+)
+
 _RUNNING = (
-    click.option("--backend", metavar="NAME", help="interp, kernel, native or llvm.  [default: the fastest there is]"),
+    click.option("--backend", metavar="NAME", help="interp, kernel or native.  [default: native]"),
     click.option(
         "--realize", metavar="R", default="f32", show_default=True, help="f64, f32, bf16, f64+fma, f32+fma or @FILE."
     ),
     click.option("--plan", metavar="PLAN", default="auto", show_default=True, help="auto, default or @FILE."),
-    click.option(
-        "--threads", type=click.IntRange(1, 4096), metavar="N", help="Workers.  [default: the cores there are]"
-    ),
+    THREADS,
     click.option("--bits", type=int, metavar="N", default=256, show_default=True, help="Precision of the reference."),
     click.option("--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="Of all draws."),
 )

@@ -55,7 +55,6 @@ class Realization:
     order: Mapping[str, Any] = EMPTY
     params: Mapping[str, str] = EMPTY
     quant: Mapping[str, Mapping[str, Any]] = EMPTY
-    envelope: str | None = None
     entry: str | None = None
     core: str | None = None
 
@@ -81,12 +80,12 @@ class Realization:
     @property
     def hash(self) -> str:
         """`sha256:` and 64 hexadecimal digits, over what it says of numbers."""
-        said = {key: each for key, each in self.json().items() if key not in ("entry", "core", "envelope")}
+        said = {key: each for key, each in self.json().items() if key not in ("entry", "core")}
         return f"sha256:{hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()}"
 
     def json(self) -> dict[str, Any]:
         """The JSON form as plain data, what is said by leaving it out left out."""
-        keys = ("entry", "core", "default", "storage", "accum", "order", "params", "quant", "fma", "envelope")
+        keys = ("entry", "core", "default", "storage", "accum", "order", "params", "quant", "fma")
         return _plain(self, keys, always=("default",))
 
     def write(self, path: str | Path) -> None:

@@ -1,8 +1,8 @@
 """The backend `interp`: the exact reference behind the seam.
 
-It computes with real numbers at its own `bits`, or proves radii under `certify`, and so reads no realization and no
-plan; it uses one thread and gives nothing of its arguments' buffers away. Its results are ExactArrays (int64 and bool
-arrays for nats and booleans), which cross the seam untouched.
+It computes with real numbers at its own `bits`, or proves radii under `certify`: in no realization and no plan, whose
+keys are held against the entry all the same. It uses one thread and gives nothing of its arguments' buffers away.
+Its results are ExactArrays (int64 and bool arrays for nats and booleans), which cross the seam untouched.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from presk.exact.evaluate import evaluate
 from presk.exact.precision import working
 from presk.exact.values import ExactArray
 from presk.realization.model import Plan, Realization
+from presk.realization.resolve import resolve
 from presk.run import trees
 from presk.run.backend import Backend, Entry, Executable, Value
 from presk.run.values import accept
@@ -49,7 +50,12 @@ class Interp(Backend):
         training: bool = False,
         donate: Sequence[int] = (),
     ) -> Executable:
-        """The entry on the reference. E9004 where one value of it wouldn't fit the machine's memory."""
+        """The entry on the reference.
+
+        E7002 where the realization or the plan names what the entry lacks: the reference computes in neither, but a
+        wrong key is wrong on every backend. E9004 where one value of it wouldn't fit the machine's memory.
+        """
+        resolve(realization, plan or Plan(), entry.program)
         _refuse_too_large(entry.program, self.bits)
         return _Exact(self, entry, training)
 

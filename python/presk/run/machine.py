@@ -17,6 +17,9 @@ from presk.text.diagnostics import did_you_mean, fail
 
 THREADS_VARIABLE = "PRESK_THREADS"
 
+MOST_THREADS = 1024
+"""Threads of one worker pool, however they are asked for; `presk_rt::pool::MOST_THREADS` is the same number."""
+
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 CGROUP_QUOTA = Path("/sys/fs/cgroup/cpu.max")
 CPU_INFO = Path("/proc/cpuinfo")
@@ -28,8 +31,11 @@ LONG_VECTOR, SHORT_VECTOR = 64, 32
 
 ISA_VARIABLE = "PRESK_ISA"
 
-ISAS = (HOST, "baseline", "sse2", "sse4.2", "avx", "avx2", "avx512")
-"""Instruction sets that can be forced; `host` is all the machine has, `baseline` what every one of its kind has."""
+ISAS = (HOST, "baseline", "sse2", "sse4.2", "avx", "avx2", "avx512", "aarch64")
+"""Instruction sets that can be forced; `host` is all the machine has, `baseline` what every one of its kind has.
+
+Code for a machine of another kind can be dumped, and is refused where it would run (E9218).
+"""
 
 LONG_TARGETS = (HOST, "avx512")
 """Those with vectors of LONG_VECTOR bytes, where the machine has them."""
@@ -54,12 +60,18 @@ def threads() -> int:
     """
     wanted = os.environ.get(THREADS_VARIABLE)
     if wanted is not None:
-        if not (wanted.isascii() and wanted.isdecimal() and len(wanted) <= 4 and int(wanted) >= 1):
-            raise fail("E9007", f"{THREADS_VARIABLE} is `{wanted}`", hint="a number from 1 to 9999")
-        return int(wanted)
+        is_number = wanted.isascii() and wanted.isdecimal() and len(wanted) <= len(str(MOST_THREADS))
+        return require_threads(int(wanted) if is_number else 0, f"{THREADS_VARIABLE} is `{wanted}`")
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     quota = _quota()
     return allowed if quota is None else max(1, min(allowed, quota))
+
+
+def require_threads(count: int, sentence: str) -> int:
+    """The count, where one pool may have so many threads. E9007 with the sentence where it may not."""
+    if not 1 <= count <= MOST_THREADS:
+        raise fail("E9007", sentence, hint=f"a number from 1 to {MOST_THREADS}")
+    return count
 
 
 def target() -> str:

@@ -73,8 +73,7 @@ class ScheduledBackend(Backend):
         """
         require_values(entry)
         count = machine.threads() if threads is None else threads
-        if not 1 <= count <= MOST_THREADS:
-            raise fail("E9007", f"{count} threads were asked for", hint=f"a number from 1 to {MOST_THREADS}")
+        machine.require_threads(count, f"{count} threads were asked for")
         if self.is_native and plan is not None:
             require_workers(plan, count)
         chosen: dict[str, list[Chosen]] = {}
@@ -90,10 +89,6 @@ class ScheduledBackend(Backend):
     def compile(self, text: str) -> _native.Schedule:
         """A schedule's text with its kernels compiled. Raises the extension's ScheduleError."""
         return _native.Schedule(text, self.name, watch=self.watch)
-
-
-MOST_THREADS = 1024
-"""Threads of one worker pool."""
 
 
 def require_values(entry: Entry) -> None:

@@ -54,7 +54,9 @@ impl Target {
         };
         let isa = builder.finish(flags(is_checked)).map_err(|error| fault(error.to_string()))?;
         let is_of_here = matches!(name, "host" | "baseline");
-        let runs_here = is_of_here || (cfg!(target_arch = "x86_64") && is_x86(&*isa) && host_has(name));
+        let runs_here = is_of_here
+            || (cfg!(target_arch = "aarch64") && name == "aarch64")
+            || (cfg!(target_arch = "x86_64") && is_x86(&*isa) && host_has(name));
         Ok(Self { isa, is_host: runs_here, name: name.to_owned() })
     }
 

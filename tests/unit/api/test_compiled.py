@@ -19,7 +19,6 @@ from hypothesis import strategies as st
 
 import presk
 from presk import ExactArray, PreskError, draw
-from presk.api import compiled as module
 from presk.run import registry
 
 TEXT = """
@@ -273,13 +272,8 @@ def test_a_compiled_shows_itself(program: presk.Program) -> None:
 # The backend that runs
 
 
-def test_the_default_is_the_fastest_and_said_once(
-    program: presk.Program, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(module, "_noted", set())
-    for _ in range(2):
-        assert presk.compile(program["mse"]).settings.backend == registry.fastest()
-    assert capsys.readouterr().err.count("note: ") == (registry.default_note() is not None)
+def test_the_default_is_the_fastest(program: presk.Program) -> None:
+    assert presk.compile(program["mse"]).settings.backend == registry.fastest()
 
 
 @pytest.mark.parametrize(

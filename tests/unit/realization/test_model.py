@@ -26,7 +26,6 @@ FULL = {
     "params": {"blocks.ff.up.w": "bf16"},
     "quant": {"head.w": {"type": "int8", "axis": 1}},
     "fma": True,
-    "envelope": "out/envelope.json",
 }
 """A realization that uses every key."""
 
@@ -351,7 +350,6 @@ REALIZATIONS = st.builds(
     order=st.one_of(ORDERS, st.dictionaries(st.sampled_from(["f/%1", "g/y"]), ORDERS)),
     params=st.dictionaries(st.sampled_from(["a.w", "b"]), FLOATS),
     quant=st.dictionaries(st.sampled_from(["c.w", "d"]), QUANT),
-    envelope=st.none() | st.just("e.json"),
     entry=st.none() | st.just("f"),
 )
 

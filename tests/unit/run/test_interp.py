@@ -9,7 +9,8 @@ import pytest
 
 import presk
 from presk.core.bind import bind
-from presk.realization.model import Realization
+from presk.realization.model import Plan, Realization
+from presk.run import registry
 from presk.run.backend import Backend, Entry, Executable
 from presk.run.interp import Interp
 from presk.text.diagnostics import PreskError
@@ -44,6 +45,27 @@ def test_exact_values_cross_untouched() -> None:
     assert twice.tolist() == [4.0, 17.0]
     assert once.bits == 300
     assert once.certified
+
+
+@pytest.mark.parametrize(
+    ("realization", "plan"),
+    [
+        (Realization(storage={"f/%99": "f64"}), None),
+        (Realization(storage={"g/%3": "f64"}), None),
+        (Realization(accum={"f/nothing": "f64"}), None),
+        (Realization(params={"v": "bf16"}), None),
+        (Realization(quant={"w": {"type": "int8", "axis": 3}}), None),
+        (Realization(entry="g"), None),
+        (Realization(core="sha256:" + "0" * 64), None),
+        (Realization(), Plan(layout={"f/%99": {"lanes": 1}})),
+        (Realization("f64"), Plan(layout={}, realization="f32")),
+    ],
+)
+def test_wrong_keys_are_refused_as_everywhere(realization: Realization, plan: Plan | None) -> None:
+    for backend in (Interp(), registry.make("kernel")):
+        with pytest.raises(PreskError) as caught:
+            backend.prepare(ENTRY, realization, plan)
+        assert caught.value.code == "E7002"
 
 
 @pytest.mark.parametrize("bits", [0, 1, -5, 1 << 40])

@@ -13,10 +13,21 @@ from presk.text.diagnostics import PreskError
 def test_threads_come_of_the_variable_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PRESK_THREADS", "7")
     assert machine.threads() == 7
-    for bad in ("0", "-1", "two", "", "99999", "１"):
+    for bad in ("0", "-1", "two", "", "1025", "99999", "１"):
         monkeypatch.setenv("PRESK_THREADS", bad)
         with pytest.raises(PreskError) as caught:
             machine.threads()
+        assert caught.value.code == "E9007"
+
+
+def test_one_limit_holds_for_every_way_of_asking(monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Path(__file__).resolve().parents[3] / "rust" / "presk-rt" / "src" / "pool.rs"
+    assert f"pub const MOST_THREADS: usize = {machine.MOST_THREADS};" in pool.read_text()
+    monkeypatch.setenv("PRESK_THREADS", str(machine.MOST_THREADS))
+    assert machine.threads() == machine.MOST_THREADS
+    for count in (0, -1, machine.MOST_THREADS + 1):
+        with pytest.raises(PreskError) as caught:
+            machine.require_threads(count, "")
         assert caught.value.code == "E9007"
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, JSON, QUIET, TRAINING, given_inputs
+from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, JSON, QUIET, THREADS, TRAINING, given_inputs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,9 +20,7 @@ RUNNING = (
     click.option("--backend", metavar="NAME", help="interp, kernel or native alone.  [default: all three]"),
     click.option("--realize", metavar="R", help="This realization alone.  [default: f64, f32 and bf16]"),
     click.option("--plan", metavar="PLAN", default="auto", show_default=True, help="auto, default or @FILE."),
-    click.option(
-        "--threads", type=click.IntRange(1, 4096), metavar="N", help="Workers.  [default: the cores there are]"
-    ),
+    THREADS,
     click.option("--bits", type=int, metavar="N", default=64, show_default=True, help="Precision of the reference."),
     click.option("--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="Of all draws."),
 )
@@ -61,8 +59,6 @@ def _names(_ctx: click.Context, _parameter: click.Parameter, given: str | None) 
     "--against", metavar="NAMES", callback=_names, help="The same entry in numpy, torch, jax, where installed."
 )
 @click.option("--train", "block", metavar="NAME", help="A step of this train block in place of an entry.")
-@click.option("--plan-only", is_flag=True, help="Predicted times of layouts, nothing run; not in this version.")
-@click.option("--calibrate", is_flag=True, help="Measure what predictions are made of; not in this version.")
 @DIMS
 @CONSTS
 @running
@@ -79,8 +75,6 @@ def command(
     host_profile: bool,
     against: tuple[str, ...],
     block: str | None,
-    plan_only: bool,
-    calibrate: bool,
     dims: dict[str, int],
     consts: dict[str, str],
     backend: str | None,
@@ -100,8 +94,6 @@ def command(
         raise click.UsageError(f"--native-only and --backend {backend} contradict each other")
     if host_profile and backend in ("interp", "kernel"):
         raise click.UsageError(f"--host-profile is of native code; `{backend}` has none")
-    if plan_only or calibrate:
-        _refuse_predictions("--plan-only" if plan_only else "--calibrate")
     from presk.choose import bench
 
     realizations = _realizations(realize)
@@ -131,14 +123,6 @@ def command(
         _print_table(table)
         if profile is not None:
             _print_profile(profile)
-
-
-def _refuse_predictions(option: str) -> NoReturn:
-    """E9003: there is no cost model yet that would predict times, and none to be calibrated."""
-    from presk.text.diagnostics import fail
-
-    hint = "without the option bench measures; `presk dump --plan auto` shows the layouts that a fixed rule chooses"
-    raise fail("E9003", f"{option} is of a model that predicts times, which this version doesn't have", hint=hint)
 
 
 def _refuse_beside_train(options: list[str]) -> None:

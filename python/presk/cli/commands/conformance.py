@@ -19,7 +19,7 @@ NAME_WIDTH = 44
 
 
 @click.command("conformance")
-@click.option("--backend", metavar="NAME", help="kernel, native or llvm.  [default: the fastest there is]")
+@click.option("--backend", metavar="NAME", help="kernel or native.  [default: native]")
 @click.option("--group", "groups", type=click.Choice(GROUPS), multiple=True, help="One of the groups.  [default: all]")
 @click.option("--only", metavar="PATTERN", help="Cases whose name matches, such as 'minigpt: *'.")
 @click.option("--table", metavar="FILE", help="Compare with a table; exit with 1 where a gap isn't the table's.")

@@ -19,9 +19,7 @@ PLAN = "plan"
 REALIZED = ("kernel", "schedule", "clif", "asm", PLAN)
 """Stages that depend on a realization and a plan."""
 
-BUILT = ("ast", "core", "groups", *REALIZED)
-LATER = ("c",)
-"""Stages of the design whose passes this version doesn't have."""
+STAGES = ("ast", "core", "groups", *REALIZED)
 
 
 @click.command("dump")
@@ -30,8 +28,8 @@ LATER = ("c",)
 @click.option(
     "--stage",
     metavar="STAGE",
-    type=click.Choice([*BUILT, *LATER]),
-    help=f"One of {', '.join(BUILT)}.  [with --plan: plan]",
+    type=click.Choice(STAGES),
+    help=f"One of {', '.join(STAGES)}.  [with --plan: plan]",
 )
 @click.option("--train", "block", metavar="NAME", help="The step of this train block, at its batch; alone, its text.")
 @click.option("--realize", metavar="R", help="f64, f32, bf16, f64+fma, f32+fma or @FILE.  [default: f32]")
@@ -80,10 +78,6 @@ def command(
         raise click.UsageError(f"--realize and --plan don't apply to the stage {stage}")
     if expand and stage != "kernel":
         raise click.UsageError(f"--expand doesn't apply to the stage {stage}")
-    if stage in LATER:
-        from presk.text.diagnostics import fail
-
-        raise fail("E9003", f"no pass makes the stage `{stage}` yet", hint=f"this version has {', '.join(BUILT)}")
     program, donated = (
         _entry(file, entry, consts, dims, training, quiet) if block is None else _step(file, block, consts)
     )

@@ -9,7 +9,7 @@ import click
 from presk.cli.options import JSON
 
 LIBRARIES = ("numpy", "ml_dtypes", "python-flint", "mpmath", "safetensors", "click", "rich")
-OPTIONAL = ("tokenizers", "ziglang", "starlette", "uvicorn", "matplotlib", "onnx", "ray", "torch", "jax")
+OPTIONAL = ("tokenizers", "matplotlib", "torch", "jax")
 COMPILERS = ("clang", "gcc", "cc")
 
 
@@ -44,7 +44,7 @@ def _environment() -> dict[str, object]:
         "instruction sets": list(machine.instruction_sets()),
         "threads": machine.threads(),
         "caches": [f"L{each.level} {each.bytes >> 10} KiB shared by {each.shared_by}" for each in machine.caches()],
-        "backends": {name: "built" if name in registry.MAKERS else "not built yet" for name in registry.BY_SPEED},
+        "backends": list(registry.MAKERS),
         "libraries": _versions(LIBRARIES),
         "optional": _versions(OPTIONAL),
         "compilers": _compilers(),

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import click
 
 from presk.cli.guard import interruptible
-from presk.cli.options import CONSTS, FILE, JSON, NAME_AND_VALUE, QUIET
+from presk.cli.options import CONSTS, FILE, JSON, NAME_AND_VALUE, QUIET, THREADS
 
 if TYPE_CHECKING:
     from presk.api.program import Program
@@ -36,12 +36,10 @@ def _changes(_ctx: click.Context, parameter: click.Parameter, given: tuple[str, 
 
 
 RUNNING = (
-    click.option("--backend", metavar="NAME", help="interp, kernel, native or llvm.  [default: the fastest there is]"),
+    click.option("--backend", metavar="NAME", help="interp, kernel or native.  [default: native]"),
     click.option("--realize", metavar="R", help="f64, f32, bf16, f64+fma, f32+fma or @FILE.  [default: f32]"),
     click.option("--plan", metavar="PLAN", default="auto", show_default=True, help="auto, default or @FILE."),
-    click.option(
-        "--threads", type=click.IntRange(1, 4096), metavar="N", help="Workers.  [default: the cores there are]"
-    ),
+    THREADS,
     click.option("--bits", type=int, metavar="N", default=256, show_default=True, help="Precision of the reference."),
     click.option("--seed", type=click.IntRange(0), metavar="N", help="Of all draws.  [default: the block's, or 0]"),
 )

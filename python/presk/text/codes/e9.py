@@ -3,24 +3,10 @@
 from presk.text.codes import Code
 
 CODES: dict[str, Code] = {
-    "E9001": Code(
-        "a backend that isn't built yet",
-        "The backend is one presk is designed to have, and this version doesn't have it. Nothing runs in its place: a "
-        "call that asks for a backend gets that one or this error. Without `--backend` the fastest backend there is "
-        "runs, and a note on stderr names it.",
-        "presk run examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --backend llvm",
-    ),
     "E9002": Code(
         "an unknown backend",
         "There is no backend of this name. `presk env` lists them.",
         "presk run examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --backend gpu",
-    ),
-    "E9003": Code(
-        "what this version doesn't have yet",
-        "`presk dump --stage c` prints the C text of a backend that isn't there, and `presk bench --plan-only` and "
-        "`--calibrate` belong to a model that predicts times, which isn't there either. Nor are the commands `plan`, "
-        "`solve`, `envelope`, `explain`, `export` and `serve`.",
-        "presk bench examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --dim batch=4 --plan-only",
     ),
     "E9004": Code(
         "the memory doesn't suffice",
@@ -36,7 +22,7 @@ CODES: dict[str, Code] = {
     ),
     "E9007": Code(
         "a number of threads that is none",
-        "`PRESK_THREADS` and `--threads` take a number from 1 on. Without either, a call uses the processors the "
+        "`PRESK_THREADS` and `--threads` take a number from 1 to 1024. Without either, a call uses the processors the "
         "process may run on, by its affinity and its container's quota. One thread and many give the same bits.",
         "PRESK_THREADS=all presk env",
     ),
@@ -44,7 +30,7 @@ CODES: dict[str, Code] = {
         "an unknown instruction set",
         "`PRESK_ISA` has the native backend make code for less than the processor has: `sse2`, `sse4.2`, `avx`, "
         "`avx2` or `avx512` on x86-64, `baseline` everywhere; `host`, the default, is all there is. Every instruction "
-        "set gives the same bits.",
+        "set gives the same bits. `presk dump --stage clif` and `--stage asm` show code for `aarch64` on any machine.",
         "PRESK_ISA=avx3 presk run examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --backend native",
     ),
     "E9010": Code(
