@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeAlias
 
@@ -60,35 +61,83 @@ def evaluate(
     `certify`. E6003 where a result depends on an undefined value, E6004 on a masked row that allows nothing, E6005
     where certifying can't decide, E6006 where a number leaves the range that can be held, E6012 for impossible `bits`.
     """
-    if watch is not None and certify:
-        raise InternalError("a certified evaluation can't be watched")
+    if certify:
+        if watch is not None:
+            raise InternalError("a certified evaluation can't be watched")
+        return _certified(program, arguments, bits, seed=seed, step=step, row_offset=row_offset, training=training)
+    run = Run(bits, seed=seed, step=step, row_offset=row_offset, training=training, watch=watch)
     compiled = compile_program(program, watched=watch is not None)
+    with working(bits):
+        try:
+            return _evaluate_once(compiled, run, arguments)
+        except Depends as found:
+            raise refusal(found.element) from None
+
+
+def _certified(program: Program, arguments: Sequence[Any], bits: int, **options: Any) -> ExactTree:
+    """The values with proven radii, at twice the bits as long as a decision wants them. E6005 after DOUBLINGS."""
+    last = min(bits << DOUBLINGS, LARGEST_BITS)
     tracked = False
-    doublings = 0
+    while True:
+        found = attempt(program, arguments, bits=bits, tracked=tracked, **options)
+        if found.short is None:
+            return found.values
+        if bits << 1 > last:
+            raise refusal(found.short, bits)
+        bits <<= 1
+        tracked = found.tracked
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What one certified evaluation at one precision gave: values, or the element that is short of bits.
+
+    `tracked`: expressions were tracked, which the next attempt should do from the start.
+    """
+
+    values: ExactTree
+    short: Undefined | None
+    bits: int
+    tracked: bool
+
+
+def attempt(
+    program: Program,
+    arguments: Sequence[Any],
+    *,
+    bits: int,
+    tracked: bool = False,
+    seed: int = 0,
+    step: int = 0,
+    row_offset: int = 0,
+    training: bool = False,
+) -> Attempt:
+    """One certified evaluation at `bits` bits, no more. What was compiled and laid out for another precision serves.
+
+    Where a result depends on what its balls can't decide, `short` says where that happened and `values` is None: more
+    bits may help. `refusal(short, bits)` is the error where none are to be had. What bits can't mend is raised.
+    """
+    compiled = compile_program(program)
     while True:
         run = Run(
-            bits << doublings,
-            certify=certify,
+            bits,
+            certify=True,
             tracked=tracked,
             seed=seed,
             step=step,
             row_offset=row_offset,
             training=training,
-            watch=watch,
         )
-        with working(run.bits):
+        with working(bits):
             try:
-                return _evaluate_once(compiled, run, arguments)
+                return Attempt(_evaluate_once(compiled, run, arguments), None, bits, tracked)
             except Depends as found:
                 undefined = found.element
         if not undefined.undecided:
             raise refusal(undefined)
-        if undefined.alike and not tracked:
-            tracked = True
-        elif doublings < DOUBLINGS and bits << (doublings + 1) <= LARGEST_BITS:
-            doublings += 1
-        else:
-            raise refusal(undefined, bits << doublings)
+        if tracked or not undefined.alike:
+            return Attempt(None, undefined, bits, tracked)
+        tracked = True
 
 
 def compile_program(program: Program, *, watched: bool = False) -> CompiledProgram:
