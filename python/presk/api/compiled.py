@@ -211,8 +211,12 @@ class Compiled:
 
     @property
     def plan(self) -> Plan:
-        """In which loops it runs, as given to `compile`."""
-        return self.settings.plan
+        """The plan that runs, every layout stated, to be kept and given back: of the last specialization, or at `dims`.
+
+        `compile(…, plan=f.plan)` and a file that `f.plan.write` wrote run the same kernels. As for `schedule`: E4001
+        before a first call where `dims` leave sizes open, E9012 on the reference.
+        """
+        return listings.plan_of(listings.executable_of(self._latest().executable, "plan"), self.settings.plan)
 
     def _latest(self) -> Specialization:
         return self._specializer.latest or self.specialize()

@@ -8,8 +8,10 @@ from math import prod
 
 from presk.kernel.nodes import Element
 from presk.kernel.printer import print_kernel
+from presk.realization.model import Plan
 from presk.run.backend import Executable
 from presk.run.record.arena import BITS
+from presk.run.record.chosen_text import stated_plan
 from presk.run.record.schedule import Schedule
 from presk.run.record.text import print_schedule
 from presk.run.scheduled import ScheduledExecutable
@@ -47,6 +49,12 @@ def executable_of(executable: Executable, what: str) -> ScheduledExecutable:
 def schedule_of(executable: Executable, what: str) -> Schedule:
     """What an executable runs. E9012 as for `executable_of`."""
     return executable_of(executable, what).schedule
+
+
+def plan_of(executable: ScheduledExecutable, given: Plan) -> Plan:
+    """The plan an executable runs under, every layout stated, where `given` is the one it was asked for."""
+    made = executable.schedule
+    return stated_plan(given, executable.entry.program, made.realization, executable.chosen)
 
 
 def memory_of(executable: ScheduledExecutable) -> Memory:

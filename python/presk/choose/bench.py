@@ -18,7 +18,7 @@ from presk.choose import libraries
 from presk.choose.contributions import Call
 from presk.choose.inputs import name_of, rounded
 from presk.core.nodes import Program
-from presk.realization.model import Realization
+from presk.realization.model import Plan, Realization
 from presk.run import registry
 from presk.run.backend import Backend, Executable
 from presk.run.interp import Interp
@@ -119,6 +119,11 @@ def backend_of(case: Case) -> Backend:
     return registry.make(case.backend, bits=case.bits or 64)
 
 
+def plan_of(case: Case, plan: Plan) -> Plan:
+    """The plan of a row: without lanes no loop has vectors, whatever the plan would choose."""
+    return Plan("scalar") if case.lanes is False else plan
+
+
 def measure(
     rows: Sequence[Case], call: Call, repeat: int, tell: Callable[[int, int], None] = lambda _done, _whole: None
 ) -> list[Row]:
@@ -193,7 +198,7 @@ def prepared(case: Case, call: Call) -> tuple[Executable, list[Any]]:
     program = call.entry.program
     realization = case.realization or call.realization
     executable = backend_of(case).prepare(
-        call.entry, realization, call.plan, threads=call.threads, training=call.training
+        call.entry, realization, plan_of(case, call.plan), threads=call.threads, training=call.training
     )
     values = call.values if case.realization is None else _stored(realization, program, call.values)
     bound = modules(program)

@@ -117,7 +117,7 @@ _RUNNING = (
     click.option(
         "--realize", metavar="R", default="f32", show_default=True, help="f64, f32, bf16, f64+fma, f32+fma or @FILE."
     ),
-    click.option("--plan", metavar="PLAN", default="auto", show_default=True, help="auto, default or @FILE."),
+    click.option("--plan", metavar="PLAN", default="auto", show_default=True, help="auto, default, scalar or @FILE."),
     THREADS,
     click.option("--bits", type=int, metavar="N", default=256, show_default=True, help="Precision of the reference."),
     click.option("--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="Of all draws."),

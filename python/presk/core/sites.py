@@ -63,6 +63,12 @@ def sites(program: Program) -> tuple[Site, ...]:
     return tuple(found)
 
 
+def let_of(program: Program, site: Site) -> Let:
+    """The let at a site of the program."""
+    function = next(each for each in program.functions if each.name == site.function)
+    return next(let for body in bodies(function.body) for let in body.lets if let.number == site.number)
+
+
 def _sites_of(function: Function, groups: Groups, lets: dict[int, Let]) -> list[Site]:
     roots = sorted(group.root for group in groups.groups if group.kind != "view")
     return [Site(function.name, root, lets[root].name, known_as(function)) for root in roots]

@@ -29,7 +29,7 @@ FLOAT_TYPES = ("f64", "f32", "bf16")
 NAMES = (*FLOAT_TYPES, "f64+fma", "f32+fma")
 """The realizations that have a short name."""
 
-RULES = ("auto", "default")
+RULES = ("auto", "default", "scalar")
 """The plans that have a name."""
 
 FROM_FILE = "@"
@@ -107,9 +107,10 @@ class Realization:
 class Plan:
     """In which loops, lanes and threads an entry is computed.
 
-    `rule` decides what isn't stated: `auto`, a fixed rule over shapes and caches, or `default`, the plain loops; a plan
-    that states `layout` (choices by site, as in docs/realizations.md) leaves the rest to `default`. Raises PreskError
-    E7001 for what the schema refuses.
+    `rule` decides what isn't stated: `auto`, a fixed rule over shapes and caches; `default`, the plain loops; `scalar`,
+    these without vectors. A plan that states `layout` (choices by site, as in docs/realizations.md) or `fuse` (sweeps
+    over the same elements become one launch) leaves the rest to `default`. Raises PreskError E7001 for what the schema
+    refuses.
     """
 
     rule: str = ""
@@ -117,23 +118,26 @@ class Plan:
     realization: str | None = None
     entry: str | None = None
     core: str | None = None
+    fuse: bool = False
 
     def __post_init__(self) -> None:
-        is_rule = self.layout is EMPTY and self.realization is None and self.entry is None and self.core is None
+        stated = (self.realization, self.entry, self.core)
+        is_rule = self.layout is EMPTY and self.fuse is False and stated == (None, None, None)
         if not self.rule:
             object.__setattr__(self, "rule", "auto" if is_rule else "default")
         if self.rule not in RULES:
             raise _unknown("plan", self.rule, RULES)
         if not is_rule:
             _settle(self, "plan")
-        if self.layout and self.rule != "default":
-            raise fail("E7001", "what a plan's layouts leave open is `default`, not `auto`")
+        if (self.layout or self.fuse) and self.rule != "default":
+            raise fail("E7001", f"what a plan's layouts leave open is `default`, not `{self.rule}`")
 
     def json(self) -> dict[str, Any]:
-        """The JSON form as plain data. E7001 for the plan `auto`, which is a rule and has none."""
+        """The JSON form as plain data. E7001 for the plans `auto` and `scalar`, which are rules and have none."""
         if self.rule != "default":
-            raise fail("E7001", f"the plan `{self.rule}` is a rule, which has no JSON form")
-        return _plain(self, ("entry", "core", "realization", "layout"), always=("layout",))
+            hint = "`Compiled.plan` and `presk dump --stage plan -o` have what it chose for an entry"
+            raise fail("E7001", f"the plan `{self.rule}` is a rule, which has no JSON form", hint=hint)
+        return _plain(self, ("entry", "core", "realization", "fuse", "layout"), always=("layout",))
 
     def write(self, path: str | Path) -> None:
         """Writes the JSON form, whole or not at all. E8002 where that can't be done, E7001 as for `json`."""

@@ -115,7 +115,7 @@ def within(realization: Realization, plan: Plan, program: Program) -> tuple[Real
         entry=None,
         core=None,
     )
-    if plan.rule == "auto":
+    if plan.rule != "default":
         return part, plan
     return part, replace(plan, layout=of_sites(plan.layout), realization=None, entry=None, core=None)
 
@@ -171,7 +171,7 @@ def _by_site(known: tuple[Site, ...], stated: Mapping[str, Said], what: str, for
 
     `for_primal`: the file was written for a function whose derivative is taken; what isn't computed then is left out.
     """
-    found: dict[Place, tuple[bool, str, Said]] = {}
+    found: dict[Place, tuple[int, str, Said]] = {}
     for key, value in stated.items():
         try:
             meant = find_sites(known, key)
@@ -182,12 +182,14 @@ def _by_site(known: tuple[Site, ...], stated: Mapping[str, Said], what: str, for
         function = key.rpartition("/")[0]
         is_one = bare(function) != function
         for site in meant:
+            # A forward half's own name is narrower than its function's, which means both.
+            rank = is_one + 2 * (site.function == function != site.named)
             before = found.get((site.function, site.number))
-            if before is not None and before[0] == is_one and before[2] != value:
+            if before is not None and before[0] == rank and before[2] != value:
                 sentence = f"`{what}` says two things of one site, as `{shown(before[1])}` and as `{shown(key)}`"
                 raise fail("E7001", sentence)
-            if before is None or is_one >= before[0]:
-                found[site.function, site.number] = (is_one, key, value)
+            if before is None or rank >= before[0]:
+                found[site.function, site.number] = (rank, key, value)
     return {place: value for place, (_, _, value) in found.items()}
 
 

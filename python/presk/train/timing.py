@@ -15,7 +15,7 @@ import numpy as np
 
 from presk.check.program import Checked
 from presk.check.training import TrainBlock
-from presk.choose.bench import Case, Row, backend_of, ratios, refused, timed
+from presk.choose.bench import Case, Row, backend_of, plan_of, ratios, refused, timed
 from presk.realization.model import Plan, Realization
 from presk.text.diagnostics import PreskError
 from presk.train.prepare import How, Training, prepare
@@ -38,7 +38,7 @@ def measure(
     training: Training | None = None
     found: list[Row] = []
     for at, case in enumerate(cases):
-        how = How(backend_of(case), case.realization or UNREALIZED, case.name, plan, threads, steps=1)
+        how = How(backend_of(case), case.realization or UNREALIZED, case.name, plan_of(case, plan), threads, steps=1)
         if training is None:
             training = prepare(checked, block, how)
         try:

@@ -30,6 +30,8 @@ pub(crate) struct Request<'k> {
     pub divided_in_lanes: Option<&'k Loop>,
     /// Whether instructions carry the line of the statement they come from.
     pub has_lines: bool,
+    /// Whether loops over rows call the runtime's routines, which have vectors.
+    pub calls_rows: bool,
 }
 
 /// Where a loop's counter stands while its body is generated.

@@ -37,7 +37,7 @@ impl<'k> Generator<'_, 'k> {
         match each.extent {
             0 => {}
             1 => self.copy(each, Position::Fixed(0), Vec::new()),
-            _ if self.folded(each) || self.mapped(each) => {}
+            _ if self.request.calls_rows && (self.folded(each) || self.mapped(each)) => {}
             _ => {
                 let held = self.hold(each);
                 self.all_rounds(each);

@@ -35,6 +35,7 @@ pub(crate) struct Prepared {
     /// The kernel with the divided loop in lanes too, where it can be.
     in_lanes: Option<Kernel>,
     depth: Option<usize>,
+    lanes: bool,
 }
 
 impl Prepared {
@@ -52,11 +53,11 @@ impl Prepared {
             return Err(Error::Depth { name: kernel.name.clone(), depth });
         }
         if !options.lanes {
-            return Ok(Self { kernel: kernel.clone(), in_lanes: None, depth: options.depth });
+            return Ok(Self { kernel: kernel.clone(), in_lanes: None, depth: options.depth, lanes: false });
         }
         let rewritten = lanes::rewrite(kernel, options.depth);
         let in_lanes = options.depth.and_then(|depth| lanes::rewrite_divided(kernel, depth));
-        Ok(Self { kernel: rewritten, in_lanes, depth: options.depth })
+        Ok(Self { kernel: rewritten, in_lanes, depth: options.depth, lanes: true })
     }
 
     pub fn kernel(&self) -> &Kernel {
@@ -76,6 +77,7 @@ impl Prepared {
             divided: loop_of(&self.kernel),
             divided_in_lanes: self.in_lanes.as_ref().and_then(loop_of),
             has_lines,
+            calls_rows: self.lanes,
         };
         let function = generate(request, target);
         let instructions = function.dfg.num_insts();

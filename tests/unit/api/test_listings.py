@@ -42,12 +42,12 @@ def test_the_last_call_is_what_is_shown() -> None:
     assert read_schedule(f.schedule).name == "twice"
     (kernel,) = f.kernels
     assert kernel.startswith("kernel add (")
-    assert f.plan == presk.Plan("auto")
+    assert f.plan == presk.Plan("default", realization="f64", fuse=True, entry="twice", core=f.plan.core)
 
 
 def test_the_reference_has_none() -> None:
     f = presk.compile(PROGRAM["twice"], backend="interp", dims={"n": 3})
-    for name in ("schedule", "kernels", "memory"):
+    for name in ("schedule", "kernels", "memory", "plan"):
         with pytest.raises(presk.PreskError) as error:
             getattr(f, name)
         assert error.value.code == "E9012"

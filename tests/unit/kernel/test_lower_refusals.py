@@ -238,6 +238,18 @@ def test_a_split_of_a_loop_that_is_not_parallel(entry: str, layout: Layout) -> N
     refused(8, entry, "f32", layout)
 
 
+@pytest.mark.parametrize("entry", ["scattered", "soft", "shifted", "running", "taken", "whole", "average", "linear"])
+@pytest.mark.parametrize("storage", ["f32", "bf16"])
+def test_the_depths_a_hint_names_are_taken(entry: str, storage: str) -> None:
+    for depth in range(4):
+        try:
+            lowered(entry, storage, Layout(split=Split(depth, None)))
+        except PreskError as error:
+            hint = error.diagnostics[0].hint or ""
+            for named in (int(word) for word in hint.replace(",", " ").split() if word.isdecimal()):
+                lowered(entry, storage, Layout(split=Split(named, None)))
+
+
 def launch_of(entry: str, layout: Layout) -> Launch:
     return lowered(entry, "f32", layout).launches[-1]
 

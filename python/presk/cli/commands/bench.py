@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 RUNNING = (
     click.option("--backend", metavar="NAME", help="interp, kernel or native alone.  [default: all three]"),
     click.option("--realize", metavar="R", help="This realization alone.  [default: f64, f32 and bf16]"),
-    click.option("--plan", metavar="PLAN", default="auto", show_default=True, help="auto, default or @FILE."),
+    click.option("--plan", metavar="PLAN", default="auto", show_default=True, help="auto, default, scalar or @FILE."),
     THREADS,
     click.option("--bits", type=int, metavar="N", default=64, show_default=True, help="Precision of the reference."),
     click.option("--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="Of all draws."),

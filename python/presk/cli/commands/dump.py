@@ -33,7 +33,8 @@ STAGES = ("ast", "core", "groups", *REALIZED)
 )
 @click.option("--train", "block", metavar="NAME", help="The step of this train block, at its batch; alone, its text.")
 @click.option("--realize", metavar="R", help="f64, f32, bf16, f64+fma, f32+fma or @FILE.  [default: f32]")
-@click.option("--plan", metavar="PLAN", help="auto, default or @FILE.  [default: default]")
+@click.option("--plan", metavar="PLAN", help="auto, default, scalar or @FILE.  [default: default; of plan: auto]")
+@click.option("-o", "--out", metavar="FILE", help="In the stage plan: write it there, for --plan @FILE.")
 @click.option("--expand", is_flag=True, help="Write statements over runs out as loops, in the stage kernel.")
 @DIMS
 @CONSTS
@@ -46,6 +47,7 @@ def command(
     block: str | None,
     realize: str | None,
     plan: str | None,
+    out: str | None,
     expand: bool,
     dims: dict[str, int],
     consts: dict[str, str],
@@ -58,7 +60,7 @@ def command(
     sites are named by its numbers. groups: how it is cut into loop nests. kernel: the loop nests themselves, under a
     realization and a plan. schedule: all that one call does, buffers, steps and kernels. clif: the kernels as
     Cranelift is given them. asm: their machine code under the lines of the kernels. plan: what the plan says of each
-    nest; of auto, what it chose and why.
+    nest; of auto, what it chose and why; with --out a file that --plan takes back.
     """
     if block is not None and (entry is not None or dims or training or stage == "ast"):
         raise click.UsageError("a train block says itself what its step is: only stages and plans apply to it")
@@ -74,6 +76,8 @@ def command(
             raise click.UsageError("the syntax tree is the file's: --entry, --dim and --training don't apply to it")
         _dump_tree(file)
         return
+    if out is not None and stage != PLAN:
+        raise click.UsageError(f"--out doesn't apply to the stage {stage}")
     if stage not in REALIZED and (realize is not None or plan is not None):
         raise click.UsageError(f"--realize and --plan don't apply to the stage {stage}")
     if expand and stage != "kernel":
@@ -89,6 +93,9 @@ def command(
         from presk.core.group_text import print_groups
 
         click.echo(print_groups(program).rstrip("\n"))
+    elif stage == PLAN:
+        shown = _plan(program, donated, realize or "f32", plan or "auto", out)
+        click.echo(shown.rstrip("\n"))
     else:
         shown = _realized(program, donated, stage, realize or "f32", plan or "default", expand)
         click.echo(shown.rstrip("\n"))
@@ -130,6 +137,24 @@ def _block(file: str, block: str, consts: dict[str, str]) -> Entry:
     return program[sole_block(program, block)]
 
 
+def _plan(program: Program, donated: tuple[int, ...], realize: str, plan: str, out: str | None) -> str:
+    """What a plan says of an entry's nests: for `auto` with its reasons. Written to `out` as a plan file, if given."""
+    from presk.kernel.lowered import Chosen
+    from presk.realization.model import read_plan, read_realization
+    from presk.run.machine import planned_for
+    from presk.run.record.choices import choices
+    from presk.run.record.chosen_text import print_chosen, stated_plan
+    from presk.run.record.recorder import record
+
+    machine, chosen = planned_for(), dict[str, list[Chosen]]()
+    given, read = read_realization(realize), read_plan(plan)
+    record(program, choices(given, read, program, machine), donated, chosen=chosen)
+    stated = stated_plan(read, program, given.name, chosen)
+    if out is not None:
+        stated.write(out)
+    return print_chosen(machine, chosen) if read.rule == "auto" else json.dumps(stated.json(), indent=2)
+
+
 def _realized(program: Program, donated: tuple[int, ...], stage: str, realize: str, plan: str, expand: bool) -> str:
     """The schedule of an entry's simplified Core, or its kernels, or the code made of them."""
     from presk.kernel.dump import print_dump
@@ -152,8 +177,6 @@ def _realized(program: Program, donated: tuple[int, ...], stage: str, realize: s
 
         return print_clif(schedule) if stage == "clif" else print_machine_code(schedule)
     reasons = print_chosen(machine, chosen) if read.rule == "auto" else ""
-    if stage == PLAN:
-        return reasons or json.dumps(read.json(), indent=2)
     made = launches(schedule.steps)
     plain = record(program, choices(given, Plan("default"), program), donated) if reasons else schedule
     unfused = launches(plain.steps) + saved(program)

@@ -102,8 +102,8 @@ def lower(task: Task, rule: Callable[[Task], Lowered], machine: Machine) -> Lowe
     ways = tuple(
         replace(way, launches=tuple(_divided(each, machine, []) for each in way.launches)) for way in lowered.in_place
     )
-    if launches and launches[-1].split is not None:
-        layout = replace(layout, split=launches[-1].split)
+    if launches and (launches[-1].split is not None or launches[-1].whole):
+        layout = replace(layout, split=launches[-1].split or "none")
     return replace(lowered, launches=launches, in_place=ways, chosen=Chosen(layout, tuple(why)))
 
 

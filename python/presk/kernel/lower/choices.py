@@ -75,11 +75,23 @@ def split(task: Task, launch: Launch) -> Launch:
         if wanted != "none":
             raise task.refuse(2, f"`{wanted}` is no split", '`{"depth": 0, "workers": 2}`, or "none"')
         return replace(launch, whole=True)
-    # The loops that are there in the end: runs are cut after this.
-    kernel = in_runs(launch.kernel) if task.layout.runs else launch.kernel
-    depths = parallel_depths(print_kernel(kernel))
+    depths = _parallel_depths(task, launch)
     if wanted.depth not in depths:
         known = ", ".join(str(depth) for depth in depths)
         hint = f"loops at depth {known} are" if depths else "this kernel has no parallel loop"
         raise task.refuse(8, f"the loop at depth {wanted.depth} of `{launch.kernel.name}` isn't parallel", hint)
     return replace(launch, split=wanted)
+
+
+def split_where_parallel(task: Task, launch: Launch) -> Launch | None:
+    """The same for a launch that only saves a buffer: None where the plan's split can't be had with it."""
+    wanted = task.layout.split
+    if isinstance(wanted, Split) and wanted.depth not in _parallel_depths(task, launch):
+        return None
+    return split(task, launch)
+
+
+def _parallel_depths(task: Task, launch: Launch) -> tuple[int, ...]:
+    """Depths of loops that can be divided, of those that are there in the end: runs are cut after this."""
+    kernel = in_runs(launch.kernel) if task.layout.runs else launch.kernel
+    return tuple(parallel_depths(print_kernel(kernel)))

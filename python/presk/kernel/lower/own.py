@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from presk.core.nodes import Operand, Ref
-from presk.kernel.lower.choices import check_accumulation, check_layout, split
+from presk.kernel.lower.choices import check_accumulation, check_layout, split, split_where_parallel
 from presk.kernel.lower.code import Code
 from presk.kernel.lower.index import Position
 from presk.kernel.lower.points import RULES
@@ -69,7 +69,8 @@ def overwriting(task: Task, write: Callable[[Reader], None]) -> tuple[InPlace, .
         return ()
     reader = begin(task)
     write(reader)
-    return (InPlace(output, first, (split(task, _shared(reader, first)),)),)
+    launch = split_where_parallel(task, _shared(reader, first))
+    return () if launch is None else (InPlace(output, first, (launch,)),)
 
 
 def _shared(reader: Reader, first: Ref) -> Launch:

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from presk.core.nodes import Let, Program
+from presk.core.nodes import Apply, Let, Program
+from presk.kernel.lower.contraction import LABELS
 from presk.kernel.lowered import Layout, Machine, SiteChoice, Split
 from presk.kernel.nodes import Element, ElementKind
 from presk.realization.model import Plan, Realization
@@ -22,6 +23,9 @@ ARITHMETIC = {"f64": "f64", "f32": "f32", "bf16": "f32"}
 """The type that values of a storage type are computed in; scalars are stored in it."""
 
 FLOATS = {"f64": Element("f64"), "f32": Element("f32"), "bf16": Element("bf16")}
+
+IN_ONE_LANE = Layout(lanes=1)
+"""How the plan `scalar` lays out a contraction; nests of other kinds have no lanes of their own."""
 
 INTEGERS: Mapping[str, ElementKind] = {"int8": "int8", "int4": "int4"}
 """The types of quantised parameters."""
@@ -37,20 +41,20 @@ def choices(realization: Realization, plan: Plan, program: Program, machine: Mac
     sites = {place: _site(said, realization.fma) for place, said in resolved.sites.items()}
     layouts = {place: _layout(said) for place, said in resolved.layouts.items()}
     elements = {path: _resting(said) for path, said in resolved.parameters.items()}
-    other_sites, other_layouts = _site(resolved.others, realization.fma), Layout()
+    other_sites, one_lane = _site(resolved.others, realization.fma), plan.rule == "scalar"
     again = replace(other_sites, storage=ARITHMETIC[other_sites.storage])
 
     def site(function: str, let: Let) -> SiteChoice:
         return sites.get((function, let.number), again if let.again else other_sites)
 
     def nest(function: str, let: Let) -> Layout:
-        return layouts.get((function, let.number), other_layouts)
+        return layouts.get((function, let.number)) or (IN_ONE_LANE if one_lane and is_product(let) else Layout())
 
     def parameter(path: str, tensor: Tensor) -> tuple[Element, int]:
         return elements.get(path) or (resting(realization.default, tensor), 0)
 
     rule = (machine or Machine()) if plan.rule == "auto" else None
-    return Choices(realization.name, realization.default, site, nest, parameter, rule)
+    return Choices(realization.name, realization.default, site, nest, parameter, rule, rule is not None or plan.fuse)
 
 
 def stated_bound(tensor: Tensor) -> int | None:
@@ -68,6 +72,11 @@ def resting(default: str, tensor: Tensor) -> Element:
             return Element("i64", stated_bound(tensor))
         case _:
             return FLOATS[default if tensor.axes else ARITHMETIC[default]]
+
+
+def is_product(let: Let) -> bool:
+    """Whether the let is a contraction, the kind of nest that has lanes."""
+    return isinstance(let.value, Apply) and let.value.primitive in LABELS
 
 
 def _site(said: SiteNumbers, fma: bool) -> SiteChoice:

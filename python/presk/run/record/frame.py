@@ -22,7 +22,8 @@ class Choices:
 
     `site` and `layout` take a function's name and a let. `parameter` takes a leaf's path and gives its element at
     rest and, where it is quantised, how many of its leading axes are layers: the element's scales count the axes
-    behind them. `machine` is what the plan `auto` lays nests out for; under another plan there is none.
+    behind them. `machine` is what the plan `auto` lays nests out for; under another plan there is none. `fuses` says
+    whether sweeps over the same elements become one launch.
     """
 
     name: str
@@ -31,6 +32,7 @@ class Choices:
     layout: Callable[[str, Let], Layout]
     parameter: Callable[[str, Tensor], tuple[Element, int]]
     machine: Machine | None = None
+    fuses: bool = False
 
 
 @dataclass

@@ -71,7 +71,7 @@ def launch_group(
     def made() -> Lowered:
         return lower(function, body, group, elements, choice, layout, machine=recorder.choices.machine)
 
-    return _launches(recorder, _lowered(recorder, key, site, made), found, site, type_, let.number)
+    return _launches(recorder, _lowered(recorder, key, frame, let, made), found, site, type_, let.number)
 
 
 def launch_joined(recorder: Recorder, frame: Frame, body: Body, join: Join) -> Handle:
@@ -83,21 +83,27 @@ def launch_joined(recorder: Recorder, frame: Frame, body: Body, join: Join) -> H
     elements = {ref: _element(handle, choice) for ref, handle in found.items()}
     layout = recorder.choices.layout(function.name, let)
     key = (function.name, id(body), let.number, tuple(sorted(elements.items(), key=repr)), choice, layout, after)
-    site = f"{function.name}/%{let.number}"
+    site = f"{known_as(function)}/%{let.number}"
 
     def made() -> Lowered:
         following = (join.following, after)
         return lower(function, body, join.group, elements, choice, layout, following, recorder.choices.machine)
 
-    return _launches(recorder, _lowered(recorder, key, site, made), found, site, join.root.type, join.root.number)
+    lowered = _lowered(recorder, key, frame, let, made)
+    return _launches(recorder, lowered, found, site, join.root.type, join.root.number)
 
 
-def _lowered(recorder: Recorder, key: object, site: str, made: Callable[[], Lowered]) -> Lowered:
-    """A group lowered once for each key; what the rule `auto` chose is noted."""
+def _lowered(recorder: Recorder, key: object, frame: Frame, let: Let, made: Callable[[], Lowered]) -> Lowered:
+    """A group lowered once for each key; what the rule `auto` chose is noted.
+
+    A forward half has its function's name, unless the function itself runs too and may be laid out differently.
+    """
     known = recorder.lowered.get(key)
     if known is None:
         known = recorder.lowered[key] = made()
         if known.chosen is not None:
+            name = known_as(frame.function)
+            site = f"{frame.function.name if name in recorder.functions else name}/%{let.number}"
             recorder.chosen.setdefault(site, []).append(known.chosen)
     return known
 

@@ -165,7 +165,7 @@ def record(
     outputs = _outputs(recorder, program, result)
     steps, shared = coalesce(recorder.steps, recorder.regions, inputs)
     outputs = [Output(o.path, o.element, o.shape, shared.get(at)) for at, o in enumerate(outputs)]
-    if choices.machine is not None:
+    if choices.fuses:
         same = {Name("o", output): Name("h", taken) for output, taken in shared.items()}
         steps = fused(steps, recorder.kernels, same)
     regions, arena, steps = place(steps, recorder.regions)
