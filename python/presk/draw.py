@@ -65,19 +65,21 @@ def uniform(
     *,
     lo: float = 0.0,
     hi: float = 1.0,
+    within: tuple[float, float] | None = None,
     batch_axis: int | None = None,
     row_offset: int = 0,
 ) -> F64:
-    """Uniforms lo + (hi − lo)·u of the given shape, each operation rounded in f64.
+    """Uniforms lo + (hi − lo)·u of the given shape, each operation rounded in f64, kept in [lo, hi).
 
-    u is a multiple of 2⁻⁵³ in [0, 1). A draw with a batch axis numbers its elements with that axis outermost, wherever
-    it stands, from `row_offset` rows on; any other draw ignores the offset. E6020 where step or offset is out of range,
-    E6021 where the array can't be held.
+    u is a multiple of 2⁻⁵³ in [0, 1). `within` are the smallest and the largest value, where they aren't lo and the
+    number before hi: the outermost ones in the bounds that a type has (`exact.bounds`). A draw with a batch axis
+    numbers its elements with that axis outermost, wherever it stands, from `row_offset` rows on; any other draw ignores
+    the offset. E6020 where step or offset is out of range, E6021 where the array can't be held.
     """
     nonce = _in_range("the step", step, SEED_BITS)
-    return _shaped(
-        shape, batch_axis, row_offset, lambda at, out: _native.fill_uniform(key, nonce, at, float(lo), float(hi), out)
-    )
+    least, most = within or (lo, math.nextafter(hi, -math.inf))
+    of = (float(lo), float(hi), float(least), float(most))
+    return _shaped(shape, batch_axis, row_offset, lambda at, out: _native.fill_uniform(key, nonce, at, of, out))
 
 
 def normal(

@@ -34,7 +34,7 @@ def fill_normals(count: int) -> np.ndarray:
     "work",
     [
         lambda: fill_normals(1 << 23),
-        lambda: _native.fill_uniform(KEY, 0, 0, 0.0, 1.0, np.empty(1 << 25)),
+        lambda: _native.fill_uniform(KEY, 0, 0, (0.0, 1.0, 0.0, 1.0), np.empty(1 << 25)),
         lambda: _native.fill_bits(KEY, 0, 0, np.empty(1 << 25, dtype=np.uint64)),
         lambda: _native.shuffle(KEY, 0, np.empty(1 << 23, dtype=np.int64)),
         lambda: _native.apply_f64("erf", np.full(1 << 23, 0.7)),

@@ -27,10 +27,12 @@ from presk.api.specialize import (
     default_value,
     shapes_of,
 )
+from presk.check.initial import Leaf
 from presk.choose.contributions import Progress, observe
 from presk.choose.gap import Gap, measure_gap
 from presk.core.nodes import Program as Core
 from presk.realization.model import Plan, Realization, read_plan, read_realization
+from presk.realization.parameters import type_at_rest
 from presk.run import registry, trees
 from presk.run.backend import Executable
 from presk.run.initial import draw_parameters
@@ -109,6 +111,8 @@ class Compiled:
 
     def init(self, seed: int = 0) -> Any:
         """Initial parameters of the entry's module: a tree of f64 arrays, drawn from the module's initializers.
+
+        A `uniform` keeps its bounds in the type that the realization stores the parameter in (E7004 where it can't).
 
         Where the entry takes several modules, {argument: tree}. E4022 where it takes none, E4001 where a module's sizes
         are free: give them as `dims`.
@@ -248,7 +252,14 @@ class Compiled:
     def _draw(self, parameter: DataParameter, of: ModuleOf, seed: int) -> Any:
         """Initial parameters of one of the entry's modules; paths begin with its name unless it is the first."""
         first = self._signature.modules()[0].name == parameter.name
-        return draw_parameters(of, self._signature.initializers(of), seed, () if first else (parameter.name,))
+        prefix = () if first else (parameter.name,)
+        return draw_parameters(of, self._signature.initializers(of), seed, prefix, self._at_rest)
+
+    def _at_rest(self, leaf: Leaf) -> str:
+        """What a parameter is stored in here: the reference reads the f64 that are drawn."""
+        if self.settings.backend == "interp":
+            return "f64"
+        return type_at_rest(self.settings.realization, leaf.path, bool(leaf.type.axes or leaf.layers))
 
 
 class Bound:

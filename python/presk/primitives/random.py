@@ -22,7 +22,9 @@ def normal_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
 
 def uniform_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
     """Reals of the new axes."""
-    _require_ordered(take_real(attributes, "lo"), take_real(attributes, "hi"), "lo of uniform must not be above hi")
+    _require_ordered(
+        take_real(attributes, "lo"), take_real(attributes, "hi"), "lo of uniform must be below hi", strictly=True
+    )
     return Tensor("real", distinct(take_new(attributes)))
 
 
@@ -45,8 +47,10 @@ def sample_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
     return Tensor("nat", replaced(logits.axes, at), axis.size)
 
 
-def _require_ordered(low: Constant, high: Constant, message: str) -> None:
-    if isinstance(low, Rational) and isinstance(high, Rational) and high.value < low.value:
+def _require_ordered(low: Constant, high: Constant, message: str, strictly: bool = False) -> None:
+    if not (isinstance(low, Rational) and isinstance(high, Rational)):
+        return
+    if high.value < low.value or (strictly and high.value == low.value):
         raise Misfit("E3020", f"{message}: {constants.show(low)} and {constants.show(high)}")
 
 

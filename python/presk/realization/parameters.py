@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from presk.core.nodes import Program
+from presk.realization.model import Realization
 from presk.shapes.types import Stacked, Tensor, Type, fields_of
 
 
@@ -30,6 +31,15 @@ class Leaf:
     def name(self) -> str:
         """The path as a realization has it."""
         return ".".join(self.path[1:] or self.path)
+
+
+def type_at_rest(realization: Realization, path: tuple[str, ...], has_axes: bool) -> str:
+    """The float type of a parameter by its path below the argument; of integers with scales f32, which a load gives."""
+    name = ".".join(path)
+    if name in realization.quant:
+        return "f32"
+    stored = realization.params.get(name, realization.default)
+    return stored if has_axes or stored != "bf16" else "f32"
 
 
 def leaves_of(program: Program) -> tuple[Leaf, ...]:

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from presk import draw
 from presk.check.initial import Combine, Draw, Fill, Initial, Leaf
 from presk.draw import libm
+from presk.exact.bounds import drawn_within, no_number
 from presk.exact.constants import round_constant
 from presk.run import trees
 from presk.shapes.types import ModuleOf, Stacked, TupleOf, Type, fields_of
@@ -26,21 +27,30 @@ F64 = NDArray[np.float64]
 STREAM = "init"
 
 
-def draw_parameters(module: ModuleOf, leaves: Sequence[Leaf], seed: int, prefix: trees.Path = ()) -> Any:
+def in_f64(leaf: Leaf) -> str:
+    """Every parameter as it is drawn."""
+    return "f64"
+
+
+def draw_parameters(
+    module: ModuleOf, leaves: Sequence[Leaf], seed: int, prefix: trees.Path = (), rest: Callable[[Leaf], str] = in_f64
+) -> Any:
     """The tree of a bound module's parameters in f64, given the leaves of `check.initial.initializers`.
 
     `prefix` stands before every path: it tells the parameters of an entry's second module from those of its first.
+    `rest` is the type a parameter is stored in, whose numbers decide which a uniform may take: E7004 where none lies in
+    its bounds.
     E6020 for a seed out of range, E6021 for a parameter too large for memory.
     """
-    drawn = {leaf.path: draw_leaf(leaf, seed, prefix) for leaf in leaves}
+    drawn = {leaf.path: draw_leaf(leaf, seed, prefix, rest(leaf)) for leaf in leaves}
     return _tree(module, (), drawn)
 
 
-def draw_leaf(leaf: Leaf, seed: int, prefix: trees.Path = ()) -> F64:
+def draw_leaf(leaf: Leaf, seed: int, prefix: trees.Path = (), rest: str = "f64") -> F64:
     """One parameter of shape layers + its own, in f64. Errors as for `draw_parameters`."""
     path = ".".join((*prefix, *leaf.path))
     sizes = leaf.type.sizes
-    layers = [_value(leaf.initial, path, seed, sizes, index) for index in np.ndindex(*leaf.layers)]
+    layers = [_value(leaf.initial, path, seed, sizes, index, rest) for index in np.ndindex(*leaf.layers)]
     whole = np.stack(layers) if layers else np.empty((0, *sizes))
     return whole.reshape((*leaf.layers, *sizes))
 
@@ -56,7 +66,10 @@ def _tree(of: Type, path: trees.Path, drawn: dict[trees.Path, F64]) -> Any:
     return tuple(made.values()) if isinstance(element, TupleOf) else made
 
 
-def _value(initial: Initial, path: str, seed: int, sizes: tuple[int, ...], layers: tuple[int, ...]) -> F64:
+def _value(
+    initial: Initial, path: str, seed: int, sizes: tuple[int, ...], layers: tuple[int, ...], rest: str = "f64"
+) -> F64:
+    """One layer of a parameter; `rest` is what decides a uniform's outermost numbers, of a part of a value f64."""
     match initial:
         case Fill(constant):
             return np.full(sizes, round_constant(constant, "f64"))
@@ -65,7 +78,10 @@ def _value(initial: Initial, path: str, seed: int, sizes: tuple[int, ...], layer
             one, other = float(round_constant(first, "f64")), float(round_constant(second, "f64"))
             if kind == "normal":
                 return draw.normal(key, 0, sizes, std=one, mean=other)
-            return draw.uniform(key, 0, sizes, lo=one, hi=other)
+            within = drawn_within(first, second, rest)
+            if within is None:
+                raise no_number(f"the parameter `{path}`", first, second, rest)
+            return draw.uniform(key, 0, sizes, lo=one, hi=other, within=within)
         case Combine(primitive, operands):
             values = [_value(operand, path, seed, sizes, layers) for operand in operands]
             with np.errstate(all="ignore"):  # a value that isn't finite is refused where it is used

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from presk.check.initial import Leaf
 from presk.check.program import Checked
 from presk.check.recipes import Recipe
 from presk.check.scope import File
 from presk.check.training import TrainBlock
 from presk.core.nodes import Program
 from presk.realization.model import Plan, Realization
+from presk.realization.parameters import type_at_rest
 from presk.realization.resolve import within
 from presk.run import trees
 from presk.run.backend import Backend, Entry, Executable
@@ -91,9 +93,15 @@ class Training:
 
     def begin(self) -> tuple[Any, Any]:
         """The parameters before the first step, in f64, and the optimizer's state."""
-        parameters = initial(self.task, self.seed)
+        parameters = initial(self.task, self.seed, self._at_rest)
         state = self._prepare_part(Entry("init", bind_state(self.task)))(parameters)
         return parameters, state
+
+    def _at_rest(self, leaf: Leaf) -> str:
+        """What a parameter is stored in: the reference reads the f64 that are drawn."""
+        if self.how.backend.name == "interp":
+            return "f64"
+        return type_at_rest(self.how.realization, leaf.path, bool(leaf.type.axes or leaf.layers))
 
     @property
     def unmeasured(self) -> str | None:

@@ -8,12 +8,13 @@ by `presk dump --train` and by whoever times a step.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
 from presk.check.calls import session_signature
-from presk.check.initial import initializers
+from presk.check.initial import Leaf, initializers
 from presk.check.program import Checked
 from presk.check.scope import Declaration, File
 from presk.check.session import Session
@@ -86,11 +87,14 @@ def bind_state(task: Task) -> Program:
     return bind_function(session, function, declaration.label, arguments=[task.model])
 
 
-def initial(task: Task, seed: int) -> Any:
-    """The parameters before the first step, in f64: those that `init` of the model's entries draws."""
+def initial(task: Task, seed: int, rest: Callable[[Leaf], str]) -> Any:
+    """The parameters before the first step, in f64: those that `init` of the model's entries draws.
+
+    `rest` is the type each is stored in.
+    """
     session = BindSession(task.checked, training=False)
     model = _model(session, task.block)
-    return draw_parameters(model, initializers(session, model), seed)
+    return draw_parameters(model, initializers(session, model), seed, rest=rest)
 
 
 def frozen_paths(task: Task) -> list[trees.Path]:

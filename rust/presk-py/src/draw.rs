@@ -25,19 +25,20 @@ pub fn fill_bits(
     Ok(())
 }
 
-/// Fills `out` with uniforms in [lo, hi), from a stream's element `start` on.
+/// Fills `out` with uniforms in [lo, hi) kept within [least, most], from a stream's element `start` on.
 #[pyfunction]
 pub fn fill_uniform(
     py: Python<'_>,
     key: key::Key,
     nonce: u64,
     start: u64,
-    lo: f64,
-    hi: f64,
+    of: (f64, f64, f64, f64),
     mut out: PyReadwriteArray1<'_, f64>,
 ) -> PyResult<()> {
     let out = out.as_slice_mut()?;
-    py.detach(|| draw::fill_uniform(&key, nonce, start, lo, hi, out));
+    let (lo, hi, least, most) = of;
+    let of = draw::Uniform { lo, hi, least, most };
+    py.detach(|| draw::fill_uniform(&key, nonce, start, of, out));
     Ok(())
 }
 

@@ -24,6 +24,37 @@ const UNIFORM_STEP: f64 = 1.0 / (1u64 << 53) as f64;
 /// Bits of a u64 that a uniform leaves out.
 const UNIFORM_SHIFT: u32 = 11;
 
+/// What a uniform draw is of: lo + (hi − lo)·u, kept within `least` … `most`.
+///
+/// Rounding brings that to hi, or below the exact lo, now and then; `least` and `most` are the outermost numbers of the
+/// stored type in [lo, hi). Narrowing is monotone, so that what is kept within them in f64 is so as it is stored.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Uniform {
+    /// From.
+    pub lo: f64,
+    /// Up to, without it.
+    pub hi: f64,
+    /// The smallest value.
+    pub least: f64,
+    /// The largest value.
+    pub most: f64,
+}
+
+impl Uniform {
+    /// u itself, in [0, 1).
+    pub const UNIT: Self = Self { lo: 0.0, hi: 1.0, least: 0.0, most: 1.0 - UNIFORM_STEP };
+
+    /// The value of one u in [0, 1). Where hi − lo overflows it is computed at half the size.
+    fn at(&self, width: f64, u: f64) -> f64 {
+        let value = if width.is_finite() {
+            self.lo + width * u
+        } else {
+            2.0 * (0.5 * self.lo + (0.5 * self.hi - 0.5 * self.lo) * u)
+        };
+        value.max(self.least).min(self.most)
+    }
+}
+
 /// Fills `out` with the u64 of the elements from `start` on.
 pub fn fill_bits(key: &Key, nonce: u64, start: u64, out: &mut [u64]) {
     let mut stream = Stream::at(key, nonce, u128::from(start));
@@ -32,17 +63,17 @@ pub fn fill_bits(key: &Key, nonce: u64, start: u64, out: &mut [u64]) {
 
 /// Fills `out` with lo + (hi − lo)·u of the elements from `start` on, u being uniform in [0, 1): (u64 ≫ 11)/2⁵³.
 ///
-/// Each operation is rounded in f64; lo = 0 and hi = 1 give u itself. Where rounding is coarse, hi itself can come out.
-pub fn fill_uniform(key: &Key, nonce: u64, start: u64, lo: f64, hi: f64, out: &mut [f64]) {
+/// Each operation is rounded in f64, and the result kept within `of`'s least and most; lo = 0 and hi = 1 give u itself.
+pub fn fill_uniform(key: &Key, nonce: u64, start: u64, of: Uniform, out: &mut [f64]) {
     let _mode = FloatMode::standard();
-    let width = black_box(hi) - lo; // opaque, lest it be computed before the mode is set
+    let width = black_box(of.hi) - of.lo; // opaque, lest it be computed before the mode is set
     let mut stream = Stream::at(key, nonce, u128::from(start));
     let mut bits = [0; PIECE];
     for piece in out.chunks_mut(PIECE) {
         let bits = &mut bits[..piece.len()];
         stream.fill(bits);
         for (value, &bits) in piece.iter_mut().zip(bits.iter()) {
-            *value = lo + width * unit(bits);
+            *value = of.at(width, unit(bits));
         }
     }
 }
@@ -175,7 +206,7 @@ mod tests {
     #[test]
     fn a_piece_is_the_bits_of_the_whole() {
         let fill: [fn(u64, &mut [f64]); 2] = [
-            |start, out| fill_uniform(&KEY, 5, start, -1.5, 2.0, out),
+            |start, out| fill_uniform(&KEY, 5, start, Uniform { lo: -1.5, hi: 2.0, least: -1.5, most: 1.9 }, out),
             |start, out| fill_normal(&KEY, 5, start, 0.3, 1.0, out),
         ];
         for fill in fill {
@@ -195,8 +226,21 @@ mod tests {
         assert_eq!(unit(u64::MAX), 1.0 - UNIFORM_STEP);
         assert_eq!(unit(1 << UNIFORM_SHIFT), UNIFORM_STEP);
         let mut out = [0.0];
-        fill_uniform(&KEY, 0, 3, 0.0, 1.0, &mut out);
+        fill_uniform(&KEY, 0, 3, Uniform::UNIT, &mut out);
         assert_eq!(out[0], unit(bits_by_the_book(&KEY, 0, 3)));
+    }
+
+    #[test]
+    fn a_uniform_is_kept_within_its_bounds_where_rounding_leaves_them() {
+        let last = 1.0 - UNIFORM_STEP;
+        let tight = Uniform { lo: 1.0, hi: 1.0 + f64::EPSILON, least: 1.0, most: 1.0 };
+        assert_eq!(tight.at(tight.hi - tight.lo, last), 1.0);
+        let above = Uniform { lo: 0.1, hi: 0.3, least: 0.11, most: 0.29 };
+        assert_eq!((above.at(0.2, 0.0), above.at(0.2, last)), (0.11, 0.29));
+        let most = f64::MAX.next_down();
+        let widest = Uniform { lo: -f64::MAX, hi: f64::MAX, least: -f64::MAX, most };
+        let ends = [0.0, 0.25, 0.5, 1.0].map(|u| widest.at(f64::INFINITY, u));
+        assert_eq!(ends, [-f64::MAX, -f64::MAX / 2.0, 0.0, most]);
     }
 
     #[test]

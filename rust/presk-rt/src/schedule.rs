@@ -6,6 +6,8 @@
 use presk_kernel::Kernel;
 use presk_kernel::ir::{Element, Place};
 
+use crate::draw::Uniform;
+
 mod lexer;
 pub mod limits;
 mod reader;
@@ -181,8 +183,8 @@ pub struct Shape {
 pub enum Distribution {
     /// Standard deviation and mean.
     Normal(f64, f64),
-    /// From, and up to.
-    Uniform(f64, f64),
+    /// From and up to, and the numbers it is kept within.
+    Uniform(Uniform),
 }
 
 /// A step and where it stands.

@@ -30,7 +30,7 @@ impl Random {
     }
 }
 
-const WORDS: [&str; 44] = [
+const WORDS: [&str; 45] = [
     "schedule",
     "realized",
     "input",
@@ -46,6 +46,7 @@ const WORDS: [&str; 44] = [
     "swap",
     "normal",
     "uniform",
+    "within",
     "mask",
     "sample",
     "key",

@@ -2,6 +2,7 @@
 
 mod support;
 
+use presk_rt::draw::Uniform;
 use presk_rt::error::ErrorKind;
 use presk_rt::execute::Settings;
 use presk_rt::schedule::read;
@@ -225,7 +226,7 @@ fn draws_are_the_streams_numbers_at_any_number_of_threads() {
   normal 2.0 1.0 [3, 2, 70000] rows 1 f64 key \"normal\" \"f#0\" [] -> (o0)
   mask f32 (c0) [3, 2, 70000] rows 1 f32 key \"dropout\" \"f#0\" [] -> (o1)
   loop l0 in 0..2 {
-    uniform 0.0 1.0 [] f64 key \"uniform\" \"f#1\" [l0] -> (o2 + 1*l0)
+    uniform 0.0 1.0 within 0.0 0.9999999999999999 [] f64 key \"uniform\" \"f#1\" [l0] -> (o2 + 1*l0)
   }",
         "",
     );
@@ -242,7 +243,7 @@ fn draws_are_the_streams_numbers_at_any_number_of_threads() {
     let mut expected = vec![0.0; 2 * row];
     presk_rt::draw::fill_normal(&key("normal", "f#0", &[]), 5, 3 * row as u64, 2.0, 1.0, &mut expected);
     let mut uniforms = vec![0.0; 2 * row];
-    presk_rt::draw::fill_uniform(&key("dropout", "f#0", &[]), 5, 3 * row as u64, 0.0, 1.0, &mut uniforms);
+    presk_rt::draw::fill_uniform(&key("dropout", "f#0", &[]), 5, 3 * row as u64, Uniform::UNIT, &mut uniforms);
     let mask = as_f32s(&first[1]);
     for (number, (&expected, &uniform)) in expected.iter().zip(&uniforms).enumerate() {
         let (b, o, i) = (number / row, number % row / 70000, number % 70000);
@@ -252,7 +253,7 @@ fn draws_are_the_streams_numbers_at_any_number_of_threads() {
     }
     for round in 0..2u32 {
         let mut expected = [0.0];
-        presk_rt::draw::fill_uniform(&key("uniform", "f#1", &[round]), 5, 0, 0.0, 1.0, &mut expected);
+        presk_rt::draw::fill_uniform(&key("uniform", "f#1", &[round]), 5, 0, Uniform::UNIT, &mut expected);
         assert_eq!(as_f64s(&first[2])[round as usize], expected[0]);
     }
     let beyond = Settings { row_offset: u64::MAX, ..settings(1) };
@@ -397,7 +398,7 @@ fn what_doesnt_fit_is_refused() {
         "swap a0 a9",
         "normal 0.0 1.0 [4] rows 1 f32 key \"normal\" \"\" [] -> (a0)",
         "normal 0.0 1.0 [3] f32 key \"normal\" \"\" [l0] -> (a0)",
-        "uniform 0.0 1.0 [3] bool key \"uniform\" \"\" [] -> (a0)",
+        "uniform 0.0 1.0 within 0.0 0.5 [3] bool key \"uniform\" \"\" [] -> (a0)",
         "sample f32 (h0) f32 (c0, c0) [] axis 1 of 4 top 0 key \"sample\" \"\" [] -> (a2)",
         "sample f32 (h0) f32 (c0, c0) [] axis 0 of 0 top 0 key \"sample\" \"\" [] -> (a2)",
     ] {

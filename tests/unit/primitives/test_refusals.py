@@ -135,7 +135,8 @@ NUMBERS: list[tuple[str, list[str | Type], dict[str, Any], str, str]] = [
     ("windows", ["real[y: 4]"], {"axis": "y", "stride": 0, **new("k: 2")}, "E3020", "stride must be at least 1"),
     ("windows", ["real[y: 4]"], {"axis": "y", **new("k: 0")}, "E3020", "a window must have at least one element"),
     ("normal", [], {**new("2"), "std": rational(-1)}, "E3020", "std of normal must not be negative"),
-    ("uniform", [], {**new("2"), "hi": rational(-1)}, "E3020", "lo of uniform must not be above hi"),
+    ("uniform", [], {**new("2"), "hi": rational(-1)}, "E3020", "lo of uniform must be below hi"),
+    ("uniform", [], {**new("2"), "lo": rational(1)}, "E3020", "lo of uniform must be below hi"),
     ("pad", ["nat[2] < 3"], {"axis": 0, "value": rational(-1)}, "E3001", "not a whole number from 0"),
     ("pad", ["bool[2]"], {"axis": 0, "value": rational(2)}, "E3001", "0 (false) or 1 (true), not 2"),
     (

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from presk import draw
 from presk.exact import decisions
+from presk.exact.bounds import drawn_within, no_number
 from presk.exact.constants import round_constant
 from presk.exact.context import Frame, Run
 from presk.exact.elements import Depends, Element, Site, Undefined
@@ -49,11 +50,20 @@ class Place:
         path = ".".join(segment for segment in frame.path if segment)
         return draw.key(frame.run.seed, self.stream, f"{path}#{self.number}", frame.indices)
 
-    def uniforms(self, frame: Frame, lo: float = 0.0, hi: float = 1.0) -> Flat:
+    def uniforms(
+        self, frame: Frame, lo: float = 0.0, hi: float = 1.0, within: tuple[float, float] | None = None
+    ) -> Flat:
         """Uniforms as f64, one for each element."""
         run = frame.run
         found = draw.uniform(
-            self.key(frame), run.step, self.sizes, lo=lo, hi=hi, batch_axis=self.batch, row_offset=run.row_offset
+            self.key(frame),
+            run.step,
+            self.sizes,
+            lo=lo,
+            hi=hi,
+            within=within,
+            batch_axis=self.batch,
+            row_offset=run.row_offset,
         )
         return found.reshape(-1).tolist()
 
@@ -87,10 +97,14 @@ def plan_normal(task: Task) -> Compute:
 def plan_uniform(task: Task) -> Compute:
     """uniform"""
     place = Place(task, task.output)
-    lo, hi = (float(round_constant(task.real(*each), "f64")) for each in (("lo", 0), ("hi", 1)))
+    ends = [task.real(*each) for each in (("lo", 0), ("hi", 1))]
+    lo, hi = (float(round_constant(each, "f64")) for each in ends)
+    within = drawn_within(ends[0], ends[1], "f64")
+    if within is None:
+        raise no_number(task.site.label, ends[0], ends[1], "f64")
 
     def compute(frame: Frame) -> Reals:
-        return balls_of(frame.run, place.uniforms(frame, lo, hi))
+        return balls_of(frame.run, place.uniforms(frame, lo, hi, within))
 
     return compute
 

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from presk.core.nodes import Apply, Let
+from presk.core.sites import known_as
+from presk.exact.bounds import drawn_within, no_number
 from presk.exact.constants import round_constant
 from presk.kernel.nodes import Element
 from presk.run.record import groups
@@ -47,17 +49,27 @@ def draw(recorder: Recorder, frame: Frame, let: Let, apply: Apply) -> Handle:
     """`normal` or `uniform`, drawn in f64 and narrowed."""
     assert isinstance(let.type, Tensor), "a draw is a tensor"
     attributes = dict(apply.attributes)
-    ends: list[float] = []
+    given: list[constants.Constant] = []
     for name in KEYWORDS[apply.primitive]:
         value = attributes[name]
         assert isinstance(value, (constants.Rational, constants.Symbolic, constants.Apply)), "a real constant"
-        ends.append(float(round_constant(value, "f64")))
+        given.append(value)
+    ends = [float(round_constant(each, "f64")) for each in given]
     element = _storage(recorder, frame, let)
+    within = None if apply.primitive == "normal" else _within(frame, let, given, element)
     target = recorder.fresh(element, volume(let.type))
     key = _key(recorder, frame, apply, apply.primitive)
     kind = "normal" if apply.primitive == "normal" else "uniform"
-    recorder.steps.append(Draw(kind, ends[0], ends[1], let.type.sizes, _rows(let.type), element, key, target))
+    recorder.steps.append(Draw(kind, ends[0], ends[1], let.type.sizes, _rows(let.type), element, key, target, within))
     return Held(target, element, let.type)
+
+
+def _within(frame: Frame, let: Let, ends: list[constants.Constant], element: Element) -> tuple[float, float]:
+    """The outermost numbers of the stored type in a uniform's bounds. E7004 where there are none."""
+    found = drawn_within(ends[0], ends[1], element.kind)
+    if found is None:
+        raise no_number(f"`{known_as(frame.function)}/%{let.number}`", ends[0], ends[1], element.kind)
+    return found
 
 
 def mask(recorder: Recorder, frame: Frame, let: Let, apply: Apply) -> Handle:

@@ -385,7 +385,10 @@ class _Reader(Cursor):
         return Draw("normal", self.real(), self.real(), *self.shape(), self.element(), self.key(), self.target())
 
     def uniform(self) -> Step:
-        return Draw("uniform", self.real(), self.real(), *self.shape(), self.element(), self.key(), self.target())
+        ends = self.real(), self.real()
+        self.keyword("within")
+        within = self.real(), self.real()
+        return Draw("uniform", *ends, *self.shape(), self.element(), self.key(), self.target(), within)
 
     def mask(self) -> Step:
         element, given = self.element(), self.one_view()

@@ -161,7 +161,7 @@ class Key:
 class Draw:
     """`normal` (std, mean) or `uniform` (lo, hi) of a shape in f64, narrowed to the element.
 
-    `batch` is the axis that numbers rows, or None.
+    `batch` is the axis that numbers rows, or None. `within`: the outermost values of a uniform.
     """
 
     kind: Literal["normal", "uniform"]
@@ -172,6 +172,7 @@ class Draw:
     element: Element
     key: Key
     target: View
+    within: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)

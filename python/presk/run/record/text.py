@@ -113,8 +113,9 @@ def _launch(step: Launch, schedule: Schedule) -> str:
 
 def _random(step: Draw | Mask | Sample) -> str:
     match step:
-        case Draw(kind, first, second, shape, batch, element, key, target):
-            what = f"{kind} {first!r} {second!r} {_shape(shape, batch)} {show_element(element)}"
+        case Draw(kind, first, second, shape, batch, element, key, target, within):
+            ends = "" if within is None else f" within {within[0]!r} {within[1]!r}"
+            what = f"{kind} {first!r} {second!r}{ends} {_shape(shape, batch)} {show_element(element)}"
         case Mask(probability, probability_element, shape, batch, element, key, target):
             given = f"{show_element(probability_element)} ({show_view(probability)})"
             what = f"mask {given} {_shape(shape, batch)} {show_element(element)}"

@@ -32,4 +32,11 @@ CODES: dict[str, Code] = {
         "and along its axis.",
         "presk.Quantized(np.zeros((3, 2), np.int8), np.ones(3, np.float32), axis=1)    # axis 1 has 2 indices",
     ),
+    "E7004": Code(
+        "a draw without a number in its bounds",
+        "What `uniform(lo, hi)` stores is below hi and not below lo, in the type it is stored in: f64 on the exact "
+        "reference, the site's or the parameter's type on a machine. Where no number of that type lies in the bounds, "
+        "such as no bf16 from 1.001 up to 1.002, nothing can be drawn.",
+        "fn f() -> real[4] { uniform[4](lo = 1.001, hi = 1.002) }    # under --realize bf16",
+    ),
 }

@@ -2,7 +2,7 @@
 
 use super::link::{DrawStep, Drawn, Rows};
 use super::run::Run;
-use crate::draw;
+use crate::draw::{self, Uniform};
 use crate::error::{Error, ErrorKind};
 use crate::key;
 use crate::memory::Memory;
@@ -92,10 +92,10 @@ impl Filler<'_> {
                 Drawn::Number(Distribution::Normal(std, mean)) => {
                     draw::fill_normal(&self.key, self.nonce, at, std, mean, values);
                 }
-                Drawn::Number(Distribution::Uniform(lo, hi)) => {
-                    draw::fill_uniform(&self.key, self.nonce, at, lo, hi, values);
+                Drawn::Number(Distribution::Uniform(of)) => {
+                    draw::fill_uniform(&self.key, self.nonce, at, of, values);
                 }
-                Drawn::Factor(..) => draw::fill_uniform(&self.key, self.nonce, at, 0.0, 1.0, values),
+                Drawn::Factor(..) => draw::fill_uniform(&self.key, self.nonce, at, Uniform::UNIT, values),
             }
             for (number, &value) in (start..).zip(values.iter()) {
                 let value = match self.factor {

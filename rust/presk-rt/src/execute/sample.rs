@@ -27,7 +27,7 @@ impl Run<'_> {
             let logit = |at: usize| step.element.get(logits, start + at * step.inner);
             let mut uniform = [0.0];
             let number = first + step.layout.number(place) as u64;
-            draw::fill_uniform(&key, self.settings.step, number, 0.0, 1.0, &mut uniform);
+            draw::fill_uniform(&key, self.settings.step, number, draw::Uniform::UNIT, &mut uniform);
             cells.set_int(place, rule.position(&logit, uniform[0], weights, order) as i64);
         }
         Ok(())

@@ -6,6 +6,7 @@ use super::lexer::{Token, fault};
 use super::limits;
 use super::reader::{Read, Reader, over};
 use super::{Distribution, Key, Launch, Loop, Name, Sample, Shape, Space, Split, Step, StepKind, Transfer, View};
+use crate::draw::Uniform;
 
 impl Reader<'_> {
     /// Steps up to a closing brace or the first word that begins none.
@@ -138,8 +139,13 @@ impl Reader<'_> {
 
     fn draw(&mut self, is_normal: bool) -> Read<StepKind> {
         let (first, second) = (self.number()?.real(), self.number()?.real());
-        let distribution =
-            if is_normal { Distribution::Normal(first, second) } else { Distribution::Uniform(first, second) };
+        let distribution = if is_normal {
+            Distribution::Normal(first, second)
+        } else {
+            self.keyword("within")?;
+            let (least, most) = (self.number()?.real(), self.number()?.real());
+            Distribution::Uniform(Uniform { lo: first, hi: second, least, most })
+        };
         let (shape, element, key, target) = self.drawn()?;
         Ok(StepKind::Draw { distribution, shape, element, key, target })
     }

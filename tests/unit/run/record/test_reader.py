@@ -81,7 +81,7 @@ def every_construct() -> Schedule:
         Convert(F64, BF16, 7, a0, a1),
         Copy(Element("i64", 9), 1, view("c", 0), view("o", 1)),
         Draw("normal", 1.0, -0.25, (2, 3), 1, F32, key, a0),
-        Draw("uniform", 1e-05, float("inf"), (), None, BF16, key, a0),
+        Draw("uniform", 1e-05, float("inf"), (), None, BF16, key, a0, (1e-05, 2.5)),
         Mask(view("c", 1), F64, (4,), None, F32, looped, a0),
         Sample(F32, (2,), 0, 1, 64, 5, a0, F64, view("c", 0), view("c", 1), looped, view("o", 1)),
     )
