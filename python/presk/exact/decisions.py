@@ -2,7 +2,8 @@
 
 Midpoints always decide. Balls decide where they don't overlap; where both are exact; and where two elements are
 identical, the same object or the same expression, which is a tie. Otherwise the answer is an undecided `Undefined`,
-which asks for a new run with more bits if a result depends on it. Hulls (`largest`, `maximum`) never decide.
+which asks for a new run with more bits if a result depends on it. Hulls (`largest`, `maximum`) never decide. An
+interval counts as a ball, by its bounds.
 
 Every answer may be an `Undefined` where an operand is one.
 """
@@ -16,7 +17,8 @@ from typing import Any
 from flint import arb
 
 from presk.exact.context import Run
-from presk.exact.elements import Depends, Element, Site, Tracked, Undefined, ball_of, identical
+from presk.exact.elements import Depends, Element, Site, Tracked, Undefined, enclosure_of, identical
+from presk.exact.intervals import Enclosure, between, ends
 
 
 def less(run: Run, site: Site, left: Element, right: Element) -> Any:
@@ -52,7 +54,7 @@ def compare(site: Site, left: Element, right: Element) -> int | Undefined:
             return element
     if identical(left, right):
         return 0
-    a, b = ball_of(left), ball_of(right)
+    a, b = enclosure_of(left), enclosure_of(right)
     if a < b:
         return -1
     if a > b:
@@ -62,14 +64,14 @@ def compare(site: Site, left: Element, right: Element) -> int | Undefined:
     return undecided(site, a, b)
 
 
-def undecided(site: Site, left: arb, right: arb) -> Undefined:
+def undecided(site: Site, left: Enclosure, right: Enclosure) -> Undefined:
     """What two overlapping balls give."""
     alike = same_ball(left, right)
-    return Undefined(site, "compares numbers that are too close to tell apart", undecided=True, alike=alike)
+    return Undefined(site, "compares numbers that are too close to tell apart", undecided=True, alike=alike, open=True)
 
 
-def same_ball(left: arb, right: arb) -> bool:
-    """Whether two balls are equal bit for bit."""
+def same_ball(left: Enclosure, right: Enclosure) -> bool:
+    """Whether two balls, or the balls around two intervals, are equal bit for bit."""
     return bool(left.mid() == right.mid() and left.rad() == right.rad())
 
 
@@ -126,11 +128,12 @@ def _extreme_ball(row: Sequence[Element], sign: int) -> Element:
     found = row[first]
     if all(identical(found, row[other]) for other in others):
         return found
-    hull = ball_of(found)
-    if not isinstance(found, Tracked) and all(same_ball(hull, ball_of(row[other])) for other in others):
+    parts = [enclosure_of(row[at]) for at in (first, *others)]
+    if isinstance(found, arb) and all(isinstance(part, arb) and same_ball(found, part) for part in parts[1:]):
         return found  # whichever of them is the extreme lies in this ball
-    for other in others:
-        hull = hull.max(ball_of(row[other])) if sign > 0 else hull.min(ball_of(row[other]))
+    bounds = [ends(part) for part in parts]
+    choose = max if sign > 0 else min
+    hull = between(choose(low for low, _ in bounds), choose(high for _, high in bounds))
     if isinstance(found, Tracked):
         members = sorted({row[at].term for at in (first, *others)})
         return Tracked(hull, found.terms, found.terms.of("max" if sign > 0 else "min", *members))
@@ -139,9 +142,9 @@ def _extreme_ball(row: Sequence[Element], sign: int) -> Element:
 
 def _candidates(row: Sequence[Element], sign: int) -> list[int]:
     """Positions of a row of balls that may hold the extreme. The row isn't empty and has no `Undefined`."""
-    balls = [ball_of(element) if sign > 0 else -ball_of(element) for element in row]
-    highest = max(ball.lower() for ball in balls)
-    return [at for at, ball in enumerate(balls) if not ball < highest]
+    parts = [enclosure_of(element) if sign > 0 else -enclosure_of(element) for element in row]
+    highest = max(part.lower() for part in parts)
+    return [at for at, part in enumerate(parts) if not part < highest]
 
 
 def position_of_extreme(run: Run, site: Site, row: Sequence[Element], *, sign: int, last: bool) -> Any:
@@ -181,9 +184,13 @@ def _position_of_ball(site: Site, row: Sequence[Element], sign: int, *, last: bo
         if isinstance(tie, Undefined):
             return tie
         if tie != 0:
-            return undecided(site, ball_of(row[found[0]]), ball_of(row[other]))
+            return undecided(site, enclosure_of(row[found[0]]), enclosure_of(row[other]))
     return found[-1] if last else found[0]
 
 
 def _surely_at_most(left: Element, right: Element) -> bool:
-    return not isinstance(left, Undefined) and not isinstance(right, Undefined) and ball_of(left) <= ball_of(right)
+    return (
+        not isinstance(left, Undefined)
+        and not isinstance(right, Undefined)
+        and enclosure_of(left) <= enclosure_of(right)
+    )

@@ -1,10 +1,11 @@
 """Elements of exact tensors that are no plain ball, and what may be asked of any element.
 
-A real element is an `arb`; or `Undefined`, which stands for a value that isn't one (1 / 0) and passes through every
-operation unharmed, so that it matters only where a result depends on it; or, while identical expressions are looked
-for, `Tracked`, a ball that knows the expression it came from. Nats and booleans are `int` and `bool`, or `Undefined`.
-The operators and the methods used by the rules mean the same on all three, so a rule needs no case for them: only its
-fast paths, which give flint whole lists of balls, step aside on `Depends` or `NoBalls`.
+A real element is an `arb`; or an `Interval`, whose bounds no ball can hold; or `Undefined`, which stands for a value
+that isn't one (1 / 0) and passes through every operation unharmed, so that it matters only where a result depends on
+it; or, while identical expressions are looked for, `Tracked`, a ball or interval that knows the expression it is of.
+Nats and booleans are `int` and `bool`, or `Undefined`. The operators and the methods used by the rules mean the same on
+all of them, so a rule needs no case for them: only its fast paths, which give flint whole lists of balls, step aside on
+`Depends` or `NoBalls`.
 
 Invariant: no `Undefined` is ever asked for its truth without `Depends` being raised.
 """
@@ -13,14 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from operator import methodcaller
 from typing import Any, TypeAlias, Union
 
 from flint import arb
 
+from presk.exact.intervals import Enclosure, Interval
 from presk.text.spans import Span
 
 Element: TypeAlias = Any
-"""An `arb`, `Undefined` or `Tracked` real. Typed loosely: the three share operators, not a base."""
+"""An `arb`, `Interval`, `Undefined` or `Tracked` real. Typed loosely: they share operators, not a base."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +55,10 @@ class Undefined:
 
     `code` is that of the error where a result depends on it. `undecided`: it may well have a value, but the balls are
     too wide to tell; more bits can help. `alike`: two balls were the same bit for bit, so that knowing their
-    expressions can.
+    expressions can. `open`: it has a value for certain, one of those a decision chooses from.
     """
 
-    __slots__ = ("alike", "code", "position", "reason", "site", "undecided")
+    __slots__ = ("alike", "code", "open", "position", "reason", "site", "undecided")
 
     def __init__(
         self,
@@ -66,6 +69,7 @@ class Undefined:
         code: str = "E6003",
         undecided: bool = False,
         alike: bool = False,
+        open: bool = False,
     ) -> None:
         self.site = site
         self.reason = reason
@@ -73,6 +77,7 @@ class Undefined:
         self.code = code
         self.undecided = undecided
         self.alike = alike
+        self.open = open
 
     def _itself(self, *_: object) -> Undefined:
         return self
@@ -97,15 +102,15 @@ class Terms:
 
     def __init__(self) -> None:
         self._numbers: dict[tuple[object, ...], Term] = {}
-        self._kept: list[arb] = []
+        self._kept: list[Enclosure] = []
 
     def of(self, *expression: object) -> Term:
         """The number of an operation on numbered operands."""
         return self._numbers.setdefault(expression, len(self._numbers))
 
-    def of_ball(self, ball: arb) -> Term:
+    def of_ball(self, ball: Enclosure) -> Term:
         """The number of a ball that was not computed here: its value where exact, else the very object."""
-        if ball.is_exact() and ball.is_finite():
+        if isinstance(ball, arb) and ball.is_exact() and ball.is_finite():
             mantissa, exponent = ball.man_exp()
             return self.of("exact", int(mantissa), int(exponent))
         self._kept.append(ball)
@@ -117,25 +122,30 @@ class Tracked:
 
     __slots__ = ("ball", "term", "terms")
 
-    def __init__(self, ball: arb, terms: Terms, term: Term) -> None:
+    def __init__(self, ball: Enclosure, terms: Terms, term: Term) -> None:
         self.ball = ball
         self.terms = terms
         self.term = term
 
-    def _make(self, ball: arb, *expression: object) -> Tracked:
+    def _make(self, ball: Enclosure, *expression: object) -> Tracked:
         term = self.terms.of_ball(ball) if ball.is_exact() and ball.is_finite() else self.terms.of(*expression)
         return Tracked(ball, self.terms, term)
+
+    def apply(self, change: Callable[[Enclosure], Enclosure], *name: object) -> Tracked:
+        """A function of this element, called `name`."""
+        made = change(self.ball)
+        return self if made is self.ball else self._make(made, *name, self.term)
 
     def _operand(self, other: object) -> Tracked | None:
         if isinstance(other, Tracked):
             return other
-        if isinstance(other, (arb, int)):
-            ball = other if isinstance(other, arb) else arb(other)
+        if isinstance(other, (arb, int, Interval)):
+            ball = arb(other) if isinstance(other, int) else other
             return Tracked(ball, self.terms, self.terms.of_ball(ball))
         return None
 
 
-def _binary(name: str, apply: Callable[[arb, arb], arb], *, swapped: bool = False) -> Callable[[Tracked, object], Any]:
+def _binary(name: str, apply: Callable[[Any, Any], Any], *, swapped: bool = False) -> Callable[[Tracked, object], Any]:
     commutes = name in ("add", "mul")
 
     def operate(self: Tracked, other: object) -> Any:
@@ -149,14 +159,14 @@ def _binary(name: str, apply: Callable[[arb, arb], arb], *, swapped: bool = Fals
     return operate
 
 
-def _unary(name: str, apply: Callable[[arb], arb]) -> Callable[[Tracked], Tracked]:
+def _unary(name: str, apply: Callable[[Any], Any]) -> Callable[[Tracked], Tracked]:
     def operate(self: Tracked) -> Tracked:
         return self._make(apply(self.ball), name, self.term)  # pyright: ignore[reportPrivateUsage]
 
     return operate
 
 
-def _comparison(apply: Callable[[arb, arb], bool]) -> Callable[[Tracked, object], Any]:
+def _comparison(apply: Callable[[Any, Any], bool]) -> Callable[[Tracked, object], Any]:
     def operate(self: Tracked, other: object) -> Any:
         found = self._operand(other)  # pyright: ignore[reportPrivateUsage]
         return NotImplemented if found is None else apply(self.ball, found.ball)
@@ -166,7 +176,7 @@ def _comparison(apply: Callable[[arb, arb], bool]) -> Callable[[Tracked, object]
 
 def _install() -> None:
     """Gives Tracked the operators and methods of a ball."""
-    binary: dict[str, Callable[[arb, arb], arb]] = {
+    binary: dict[str, Callable[[Any, Any], Any]] = {
         "add": lambda x, y: x + y,
         "sub": lambda x, y: x - y,
         "mul": lambda x, y: x * y,
@@ -176,12 +186,12 @@ def _install() -> None:
     for name, apply in binary.items():
         setattr(Tracked, f"__{name}__", _binary(name, apply))
         setattr(Tracked, f"__r{name}__", _binary(name, apply, swapped=True))
-    unary: dict[str, Callable[[arb], arb]] = {"pos": lambda x: +x, "neg": lambda x: -x, "abs": lambda x: abs(x)}
+    unary: dict[str, Callable[[Any], Any]] = {"pos": lambda x: +x, "neg": lambda x: -x, "abs": lambda x: abs(x)}
     for name, change in unary.items():
         setattr(Tracked, f"__{name}__", _unary(name, change))
     for name in ("exp", "expm1", "log", "log1p", "sqrt", "rsqrt", "sin", "cos", "tanh", "erf", "erfc", "floor"):
-        setattr(Tracked, name, _unary(name, getattr(arb, name)))
-    comparisons: dict[str, Callable[[arb, arb], bool]] = {
+        setattr(Tracked, name, _unary(name, methodcaller(name)))
+    comparisons: dict[str, Callable[[Any, Any], bool]] = {
         "lt": lambda x, y: x < y,
         "le": lambda x, y: x <= y,
         "gt": lambda x, y: x > y,
@@ -195,12 +205,27 @@ def _install() -> None:
 
 _install()
 
-Ball = Union[arb, Tracked]
+Ball = Union[arb, Interval, Tracked]
+
+
+def enclosure_of(element: Ball) -> Enclosure:
+    """The ball or interval of an element that has one."""
+    return element.ball if isinstance(element, Tracked) else element
 
 
 def ball_of(element: Ball) -> arb:
-    """The ball of an element that has one."""
-    return element.ball if isinstance(element, Tracked) else element
+    """The ball of an element that has one, around its interval where it is one."""
+    found = element.ball if isinstance(element, Tracked) else element
+    return found.hull if isinstance(found, Interval) else found
+
+
+def through(change: Callable[[Enclosure], Enclosure], element: Any, *name: object) -> Any:
+    """A function of one element's ball or interval; `name` with what decides it beside the element."""
+    if isinstance(element, Undefined):
+        return element
+    if isinstance(element, Tracked):
+        return element.apply(change, *name)
+    return change(element)
 
 
 def identical(left: Ball, right: Ball) -> bool:

@@ -19,7 +19,7 @@ from flint import arb
 from presk.core.nodes import Program
 from presk.exact.compile import CompiledProgram
 from presk.exact.context import Run, Watch
-from presk.exact.elements import Depends, Tracked, Undefined
+from presk.exact.elements import Depends, Undefined, ball_of
 from presk.exact.loops import is_tuple
 from presk.exact.precision import LARGEST_BITS, working
 from presk.exact.reals import Reals
@@ -226,4 +226,4 @@ def _deliver(value: Value, of: Type, run: Run) -> ExactTree:
 def _plain(element: Any) -> arb:
     if isinstance(element, Undefined):
         raise Depends(element)
-    return element.ball if isinstance(element, Tracked) else element
+    return ball_of(element)

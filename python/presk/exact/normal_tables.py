@@ -40,7 +40,8 @@ def gelu(flat: list[Element], bits: int) -> list[Element] | None:
     if bits > LARGEST_BITS:
         return None
     try:
-        places = np.array(list(map(float, flat))) * (1 << CELL_BITS)
+        with np.errstate(over="ignore"):
+            places = np.array(list(map(float, flat))) * (1 << CELL_BITS)
     except TypeError:
         return None
     far = np.abs(places) > WIDEST * (1 << CELL_BITS)

@@ -63,6 +63,11 @@ class Reals:
             self._flat = flat
         return self._flat
 
+    @property
+    def first(self) -> Element | None:
+        """The first element, where there is one and the list of them is there."""
+        return self._flat[0] if self._flat else None
+
     def points(self) -> list[Element]:
         """The elements with radii dropped, or as they are when certifying."""
         if not self.settled:

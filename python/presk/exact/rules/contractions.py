@@ -15,7 +15,8 @@ from math import prod
 from flint import arb, arb_mat
 
 from presk.exact.context import Frame, Run
-from presk.exact.elements import Element, Undefined
+from presk.exact.elements import Element, Undefined, ball_of, through
+from presk.exact.intervals import Interval, square
 from presk.exact.layouts import Flat, Picker, permuted, pick, rows_of
 from presk.exact.reals import NoBalls, Reals, build_blocks
 from presk.exact.rules.elementwise import is_zero
@@ -109,15 +110,36 @@ class Contraction:
     def compute(self, frame: Frame, x: Reals, y: Reals) -> Reals:
         """The contraction of two values."""
         run = frame.run
+        bounded = run.certify and same_start(x, y)
         try:
             left, right = self.left.matrices(run, x), self.right.matrices(run, y)
         except NoBalls:
-            return run.reals(self._one_by_one(x, y))
+            if not run.certify or not (enclosed(x) and enclosed(y)):
+                return run.reals(self._one_by_one(x, y))
+            bounded = True
+            left, right = self.left.matrices(run, balls(x)), self.right.matrices(run, balls(y))
         blocks = tuple(a * b for a, b in zip(left, right, strict=True))
+        if bounded:
+            return run.reals(pick(self.restore, self._with_bounds(x, y, Reals(blocks=blocks))))
         if self.restore is None:
             return Reals(blocks=blocks, settled=run.certify)
         found = Reals(blocks=blocks if run.certify else tuple(block.mid() for block in blocks))
         return Reals(pick(self.restore, found.entries()), settled=True, age=0)
+
+    def _with_bounds(self, x: Reals, y: Reals, found: Reals) -> Flat:
+        """The elements; again term by term where a ball holds 0, for the terms may have bounds."""
+        _, rows, length = self.left.shape
+        columns = self.right.shape[2]
+        flat = list(found.entries())
+        lefts, rights = self.left.elements(x), self.right.elements(y)
+        for at, ball in enumerate(flat):
+            if isinstance(ball, arb) and not ball != 0 and not ball.is_exact():
+                batch, row, column = at // (rows * columns), at // columns % rows, at % columns
+                terms = lefts[batch][row * length : (row + 1) * length], rights[batch][column::columns]
+                again = self._dot(*terms)
+                if isinstance(again, Interval):
+                    flat[at] = again
+        return flat
 
     def _one_by_one(self, x: Reals, y: Reals) -> Flat:
         """Term by term, for elements that are no plain balls."""
@@ -131,7 +153,7 @@ class Contraction:
         return pick(self.restore, flat)
 
     def _dot(self, row: Sequence[Element], column: Sequence[Element]) -> Element:
-        terms = [a * b for a, b in zip(row, column, strict=True)]
+        terms = [through(square, a, "square") if a is b else a * b for a, b in zip(row, column, strict=True)]
         if self.cotangent is not None:
             pairs = list(zip(row, column, strict=True))
             terms = [
@@ -139,6 +161,24 @@ class Contraction:
                 for at, term in enumerate(terms)
             ]
         return total_of(terms)
+
+
+def same_start(x: Reals, y: Reals) -> bool:
+    """Whether two values may hold the same elements: a product of two of them is a square, which isn't below 0."""
+    return x is y or (x.first is not None and x.first is y.first)
+
+
+def enclosed(x: Reals) -> bool:
+    """Whether all elements are balls or intervals."""
+    return x.blocks is not None or all(isinstance(element, (arb, Interval)) for element in x.entries())
+
+
+def balls(x: Reals) -> Reals:
+    """The same with the balls around intervals."""
+    if x.blocks is not None:
+        return x
+    made: Reals = x.kept("balls", lambda: Reals(list(map(ball_of, x.entries())), settled=x.settled, age=x.age))
+    return made
 
 
 def _planned(task: Task, left: Labels, right: Labels, out: Labels) -> Compute:

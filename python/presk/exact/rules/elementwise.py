@@ -15,10 +15,11 @@ from flint import arb, arb_mat
 
 from presk.exact import decisions
 from presk.exact.context import Frame, Run
-from presk.exact.elements import Element, Site, Undefined, ball_of
+from presk.exact.elements import Element, Site, Undefined, ball_of, enclosure_of
 from presk.exact.layouts import Flat, Picker, pick, repeated
 from presk.exact.reals import OLDEST, NoBalls, Reals, ones
-from presk.exact.rules.functions import ARITHMETIC, FUNCTIONS, powers, quotients
+from presk.exact.rules.exponentials import powers
+from presk.exact.rules.functions import ARITHMETIC, FUNCTIONS, quotients, squares
 from presk.exact.rules.task import Compute, Task, Value, entries, points, volume
 from presk.shapes.align import align
 
@@ -64,6 +65,8 @@ def plan_unary(task: Task) -> Compute:
     if arithmetic is not None:
 
         def grow(frame: Frame, x: Reals) -> Reals:
+            if name == "square" and frame.run.certify:
+                return frame.run.reals(squares(x.entries()))
             flat = entries_within_age(x)
             return frame.run.reals([arithmetic(element) for element in flat], x.age + 1)
 
@@ -161,6 +164,8 @@ def plan_product(task: Task) -> Compute:
     cotangent = task.attribute("cotangent")
 
     def compute(frame: Frame, x: Reals, y: Reals) -> Reals:
+        if x is y and frame.run.certify:
+            return frame.run.reals(squares(x.entries()))
         age = x.age + y.age
         scaled = _scaled(x, left, y, right, mul) or _scaled(y, right, x, left, mul)
         if scaled is not None:
@@ -218,7 +223,7 @@ def plan_quotient(task: Task) -> Compute:
 
 def is_nonzero(element: Element) -> bool:
     """Whether an element is a number other than 0."""
-    return not isinstance(element, Undefined) and bool(ball_of(element) != 0)
+    return not isinstance(element, Undefined) and bool(enclosure_of(element) != 0)
 
 
 def plan_power(task: Task) -> Compute:

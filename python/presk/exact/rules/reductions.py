@@ -18,10 +18,11 @@ from flint import arb
 from presk.exact import decisions
 from presk.exact.context import Frame, Run
 from presk.exact.elements import Depends, Element, Undefined, ball_of
+from presk.exact.intervals import ZERO
 from presk.exact.layouts import Flat, Picker, permuted, pick, position_text, repeated, rows_of
 from presk.exact.reals import Reals, ones
 from presk.exact.rules.elementwise import entries_within_age
-from presk.exact.rules.functions import ZERO, quotients
+from presk.exact.rules.functions import quotients
 from presk.exact.rules.task import Compute, Task, Value, children, names_of, volume
 from presk.shapes.align import align
 from presk.shapes.types import Tensor

@@ -40,9 +40,17 @@ CODES: dict[str, Code] = {
     ),
     "E6006": Code(
         "a number out of the reference's range",
-        "Exact numbers have exponents of more than a hundred bits, and still exp(exp(exp(100))) has none that can be "
-        "held.",
+        "Exact numbers have exponents of up to four thousand bits, so that every function has its value at every "
+        "machine number; and still exp(exp(exp(100))) has none that can be held.",
         "fn f(x: real) -> real { exp(exp(exp(x))) }    # at x = 100",
+    ),
+    "E6008": Code(
+        "a radius that has swamped its value",
+        "Where a computation amplifies errors, a proven radius outgrows the number it belongs to: no digit is known "
+        "any more, and what is computed from it knows less. A certified evaluation ends where such a radius runs away "
+        "and names the place, the round of the loop and the element, unless no result depends on it. More bits move "
+        "that place further out.",
+        "fold x = x over i in 0..400 { 4 * x * (1 - x) }    # at 64 bits nothing is left after 80 rounds",
     ),
     "E6007": Code(
         "an input that is no real number",
