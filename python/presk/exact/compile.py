@@ -119,7 +119,7 @@ class FunctionCompiler:
             case nodes.Call(function, operands, path):
                 return self.call(function, operands, path)
             case nodes.Loop():
-                return compile_loop(self, let.value, let.type)
+                return compile_loop(self, let, let.value)
             case nodes.MapTrees():
                 return compile_map(self, let.value, let.type)
             case nodes.MakeTuple(items):

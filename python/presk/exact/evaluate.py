@@ -16,10 +16,11 @@ from typing import Any, TypeAlias
 import numpy as np
 from flint import arb
 
-from presk.core.nodes import Program
+from presk.core.nodes import Apply, Function, Program
+from presk.core.operands import ref_of
 from presk.exact.compile import CompiledProgram
 from presk.exact.context import Run, Watch
-from presk.exact.elements import Depends, Undefined, ball_of
+from presk.exact.elements import Depends, Site, Undefined, ball_of
 from presk.exact.loops import is_tuple
 from presk.exact.precision import LARGEST_BITS, working
 from presk.exact.reals import Reals
@@ -156,6 +157,10 @@ def compile_program(program: Program, *, watched: bool = False) -> CompiledProgr
 def refusal(undefined: Undefined, bits: int | None = None) -> PreskError:
     """The error of a result that depends on an undefined element, or of a decision that `bits` bits can't take."""
     site = undefined.site
+    if undefined.code == "E6008":
+        element = "" if undefined.position is None else f", element {undefined.position}"
+        sentence = f"`{site.primitive}` at {site.label} {undefined.reason}{element}"
+        return fail("E6008", sentence, site.span, "more bits move this further out: --bits, or --max-bits")
     if bits is not None:
         return fail(
             "E6005",
@@ -177,7 +182,18 @@ def _evaluate_once(compiled: CompiledProgram, run: Run, arguments: Sequence[Any]
         _accept(argument, parameter.type, run)
         for argument, parameter in zip(arguments, function.parameters, strict=True)
     ]
-    return _deliver(compiled.entry(run, inputs, (), ()), function.result, run)
+    value = compiled.entry(run, inputs, (), ())
+    return _deliver(value, function.result, run, _site_of_result(function))
+
+
+def _site_of_result(function: Function) -> Site:
+    ref = ref_of(function.body.result)
+    lets = {let.number: let for let in function.body.lets}
+    let = None if ref is None else lets.get(ref.number)
+    if let is None:
+        return Site(function.name, 0 if ref is None else ref.number, None, "result")
+    primitive = let.value.primitive if isinstance(let.value, Apply) else "result"
+    return Site(function.name, let.number, let.name, primitive, let.span)
 
 
 def _accept(tree: Any, of: Type, run: Run) -> Value:
@@ -202,19 +218,22 @@ def _accept_tensor(leaf: Any, of: Tensor, run: Run) -> Value:
     return run.given([arb(each) for each in np.asarray(leaf, dtype=np.float64).reshape(-1).tolist()])
 
 
-def _deliver(value: Value, of: Type, run: Run) -> ExactTree:
+def _deliver(value: Value, of: Type, run: Run, site: Site) -> ExactTree:
     """A result as a caller gets it. Depends where it isn't defined."""
     if not isinstance(of, Tensor):
         fields = fields_of(of) or ()
         if is_tuple(of):
-            return tuple(_deliver(each, inner, run) for each, (_, inner) in zip(value, fields, strict=True))
-        return {name: _deliver(value[name], inner, run) for name, inner in fields}
+            return tuple(_deliver(each, inner, run, site) for each, (_, inner) in zip(value, fields, strict=True))
+        return {name: _deliver(value[name], inner, run, site) for name, inner in fields}
     sizes = of.sizes
     if isinstance(value, Reals):
         flat = value.points()
         if set(map(type, flat)) - {arb}:
             flat = [_plain(element) for element in flat]
         if not all(map(arb.is_finite, flat)):
+            if run.certify:
+                at = next(at for at, ball in enumerate(flat) if not ball.is_finite())
+                raise Depends(Undefined(site, "has a radius that is infinite", at, code="E6008", undecided=True))
             raise fail("E6006", "a result is too large or too small to be held")
         return ExactArray(flat, sizes, names_of(of), run.bits, certified=run.certify)
     for each in value:

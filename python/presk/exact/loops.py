@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from presk.core import nodes
 from presk.core.leafwise import at_leaf
+from presk.exact import doomed, swamped
 from presk.exact.context import Frame
+from presk.exact.elements import Site
 from presk.exact.layouts import permuted
 from presk.exact.reals import Reals
 from presk.exact.rules.gathers import like
@@ -28,8 +30,9 @@ Elements = Callable[[Frame], Callable[[int], Value]]
 """For a frame, what gives element i of a loop's source."""
 
 
-def compile_loop(compiler: FunctionCompiler, loop: nodes.Loop, result: Type) -> Read:
+def compile_loop(compiler: FunctionCompiler, let: nodes.Let, loop: nodes.Loop) -> Read:
     """A fold or scan."""
+    site = Site(compiler.function.name, let.number, let.name, loop.kind, let.span)
     start = compiler.reader(loop.start)
     sources = tuple(_source(compiler, source, loop.trips) for source in loop.sources)
     compiler.declare(loop.state.number, loop.state.type)
@@ -40,10 +43,13 @@ def compile_loop(compiler: FunctionCompiler, loop: nodes.Loop, result: Type) -> 
     places = tuple(element.number for element in loop.elements)
     order = range(loop.trips - 1, -1, -1) if loop.reversed else range(loop.trips)
     scanned = loop.kind == "scan"
-    piled = component_of_scan(result) if scanned else None
+    piled = component_of_scan(let.type) if scanned else None
+
+    fate = doomed.Fate(loop, compiler.known)
 
     def run(frame: Frame) -> Value:
         values, outside = frame.values, frame.indices
+        certify = frame.run.certify
         elements = [source(frame) for source in sources]
         state = start(frame)
         outputs: list[Value] = []
@@ -57,11 +63,18 @@ def compile_loop(compiler: FunctionCompiler, loop: nodes.Loop, result: Type) -> 
                 if scanned:
                     state, output = state
                     outputs.append(output)
-                settle(state)
+                if not certify:
+                    settle(state)
+                    continue
+                state = swamped.refuse(state, site, outside, index, loop.trips)
+                if doomed.wholly(state) and fate.sealed:
+                    break
         finally:
             frame.indices = outside
         if piled is None:
             return state
+        while outputs and len(outputs) < loop.trips:
+            outputs.append(doomed.lost_like(outputs[-1], doomed.first_of(state)))
         if loop.reversed:
             outputs.reverse()
         return (state, pile(outputs) if outputs else nothing(piled))
