@@ -146,9 +146,13 @@ def test_text_comes_as_it_is_drawn(process: Callable[..., Popen[str]], examples:
         assert running.wait(timeout=60) == 0
 
 
+SPLIT = ("--set", "data.split=0.9")
+"""Of the text trains, so that there are best weights."""
+
+
 def test_a_run_s_weights_carry_their_tokenizer(presk: Run, examples: Path, tmp_path: Path) -> None:
     file, run = examples / "minigpt/minigpt.psk", tmp_path / "run"
-    trained = presk("train", file, "--steps", 3, "--set", "eval=2", "--out", run, "-q")
+    trained = presk("train", file, "--steps", 3, "--set", "eval=2", *SPLIT, "--out", run, "-q")
     assert trained.code == 0, trained.err
     asked = ["generate", file, "--prompt", "Alice", "--tokens", 20, "-q", "--weights"]
     best, last = presk(*asked, run), presk(*asked, run / "checkpoints" / "step-3.safetensors")
@@ -161,7 +165,7 @@ def test_a_run_s_weights_carry_their_tokenizer(presk: Run, examples: Path, tmp_p
 
 def test_a_run_s_constants_need_not_be_given_again(presk: Run, examples: Path, tmp_path: Path) -> None:
     file, run = examples / "minigpt/minigpt.psk", tmp_path / "run"
-    trained = presk("train", file, "--steps", 1, "--const", "D=8", "--set", "eval=1", "--out", run, "-q")
+    trained = presk("train", file, "--steps", 1, "--const", "D=8", "--set", "eval=1", *SPLIT, "--out", run, "-q")
     assert trained.code == 0, trained.err
     asked = ["generate", file, "--tokens", 20, "-q", "--weights"]
     texts = {

@@ -127,6 +127,19 @@ def write_bytes(path: str | Path, data: bytes) -> None:
         temporary.write_bytes(data)
 
 
+def make_folder(path: Path) -> None:
+    """Makes the folder where there is none, and those above it. Git ignores all that is in a folder made here, so that
+    a run in a clone leaves nothing untracked: its `.gitignore` says so. E8002 where the folder can't be made.
+    """
+    try:
+        is_new = not path.exists()
+        path.mkdir(parents=True, exist_ok=True)
+    except (OSError, ValueError) as error:
+        raise unwritable(path, error) from error
+    if is_new:
+        write_bytes(path / ".gitignore", b"# made by presk; delete this file to have git see the others\n*\n")
+
+
 @contextmanager
 def _refusals(path: str | Path) -> Generator[None]:
     try:

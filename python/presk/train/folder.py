@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from presk.text.diagnostics import fail
-from presk.text.files import is_file, read_bytes, shown, unwritable, write_bytes
+from presk.text.files import is_file, make_folder, read_bytes, shown, unwritable, write_bytes
 from presk.train import checkpoints
 from presk.train.events import Measurement, Step, from_data
 
@@ -42,9 +42,10 @@ class RunFolder:
     def begin(self, config: Mapping[str, Any]) -> None:
         """Makes the folder of a new run. E8080 where it holds one already, E8002 where it can't be made."""
         self.require_free()
+        make_folder(self.path)
         try:
-            (self.path / checkpoints.FOLDER).mkdir(parents=True, exist_ok=True)
-        except (OSError, ValueError) as error:
+            (self.path / checkpoints.FOLDER).mkdir(exist_ok=True)
+        except OSError as error:
             raise unwritable(self.path, error) from error
         write_bytes(self.path / CONFIG, (json.dumps(config, indent=2, ensure_ascii=False) + "\n").encode())
         self._open("wb")

@@ -180,7 +180,7 @@ def _settings(task: Task, how: How, data: Data, length: int, seed: int) -> dict[
         "freeze": ", ".join(block.freeze) or "none",
         "batch": str(block.settings["batch"]),
         "last": "keep" if block.keep_last else "drop",
-        "data": f"{data.train.count} rows: {data.train.hash()}{measured}",
+        "data": f"{data.train.count} {data.train.WORD}: {data.train.hash()}{measured}",
     }
 
 

@@ -1,17 +1,17 @@
 """Rows: what data are to the loop, whatever they came from, and the order in which epochs take them.
 
-A row has an array for each leaf of the objective's batch, by the leaf's dotted path. The order of an epoch depends on
-the seed and the epoch's number alone (docs/draws.md): the batch of any step can be made without those before it.
-Called by the loop; made by `sources` and by whoever passes arrays.
+A row has an array for each leaf of the objective's batch, by the leaf's dotted path. The order of an epoch, and where
+the windows of a text begin in it, depend on the seed and the epoch's number alone (docs/draws.md): the batch of any
+step can be made without those before it. Called by the loop; made by `sources` and by callers that pass arrays.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,9 +31,15 @@ SAMPLES = 256
 STREAM = "shuffle"
 """The stream of an epoch's order; its path is empty, for a training has one order."""
 
+WINDOWS = "windows"
+"""The stream of the places where an epoch's windows begin; its path is empty as well."""
+
 
 class Rows(ABC):
     """A number of rows that can be taken by their places."""
+
+    WORD: ClassVar[str] = "rows"
+    """What they are, among a run's settings: a run whose windows weren't drawn isn't gone on with under others."""
 
     @property
     @abstractmethod
@@ -51,6 +57,10 @@ class Rows(ABC):
     @abstractmethod
     def arrays(self) -> Mapping[str, Array]:
         """What the rows are made of, whole: their types, sizes and hash are found out by it."""
+
+    def in_epoch(self, _seed: int, _epoch: int) -> Rows:
+        """The rows as an epoch has them: the same in all, but for windows, whose places are drawn."""
+        return self
 
     def hash(self) -> str:
         """`sha256:…` of what the rows are made of; of large mapped files by their samples."""
@@ -86,13 +96,19 @@ class ArrayRows(Rows):
 
 @dataclass(frozen=True)
 class WindowRows(Rows):
-    """Windows of `context` + 1 symbols at a stride of `context`: `x` is a window without its last, `y` without its
-    first.
+    """Windows of `context` + 1 symbols: `x` is a window without its last, `y` without its first.
+
+    Without `starts` they lie at a stride of `context`: that is how they measure. A training draws where they begin
+    (`in_epoch`): windows that lie at the same places in all epochs tie what is learned to those places, and the model
+    is lost wherever else a text is read from.
     """
+
+    WORD: ClassVar[str] = "drawn windows"
 
     symbols: Array
     context: int
     names: tuple[str, ...]
+    starts: Places | None = None
 
     @property
     def count(self) -> int:
@@ -100,7 +116,8 @@ class WindowRows(Rows):
         return max(0, (len(self.symbols) - 1) // self.context)
 
     def take(self, places: Places) -> dict[str, Array]:
-        starts = places[:, None] * self.context + np.arange(self.context)
+        begins = places * self.context if self.starts is None else self.starts[places]
+        starts = begins[:, None] + np.arange(self.context)
         shifted = {"x": starts, "y": starts + 1}
         return {name: np.asarray(self.symbols[shifted[name]], dtype=np.int64) for name in self.names}
 
@@ -110,6 +127,23 @@ class WindowRows(Rows):
 
     def arrays(self) -> Mapping[str, Array]:
         return {"symbols": self.symbols}
+
+    def in_epoch(self, seed: int, epoch: int) -> WindowRows:
+        """As many windows, one from each of equal parts of all places where a window can begin, so that an epoch reads
+        the text evenly. Window i takes element i of the stream.
+        """
+        count = self.count
+        size, rest = divmod(len(self.symbols) - self.context, count)  # the first `rest` parts have a place more
+        numbers = np.arange(count)
+        sizes = (size + (numbers < rest)).astype(np.uint64)
+        offsets = _below(draw.bits(draw.key(seed, WINDOWS, ""), epoch, count), sizes)
+        return replace(self, starts=numbers * size + np.minimum(numbers, rest) + offsets)
+
+
+def _below(bits: NDArray[np.uint64], sizes: NDArray[np.uint64]) -> Places:
+    """⌊b·n/2⁶⁴⌋, a whole number below n, which is less than 2³²: exactly, in words of 64 bits."""
+    high, low = bits >> np.uint64(32), bits & np.uint64(0xFFFFFFFF)
+    return ((high * sizes + (low * sizes >> np.uint64(32))) >> np.uint64(32)).astype(np.int64)
 
 
 @dataclass(frozen=True)
@@ -144,8 +178,9 @@ class Batches:
         epoch, place = divmod(step - 1, self.per_epoch)
         while True:
             order = draw.shuffle(draw.key(self.seed, STREAM, ""), epoch + 1, self.rows.count)
+            rows = self.rows.in_epoch(self.seed, epoch + 1)
             for at in range(place, self.per_epoch):
-                yield self.rows.take(order[at * self.size : (at + 1) * self.size])
+                yield rows.take(order[at * self.size : (at + 1) * self.size])
             epoch, place = epoch + 1, 0
 
 

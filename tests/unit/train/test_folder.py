@@ -57,6 +57,13 @@ def test_a_run_that_goes_on_cuts_off_what_is_behind_it(tmp_path: Path) -> None:
     assert [json.loads(line)["step"] for line in lines] == [1, 2, 3, 3, 4]
 
 
+def test_git_ignores_a_folder_that_a_run_made(tmp_path: Path) -> None:
+    logged(tmp_path / "made" / "run")
+    assert (tmp_path / "made" / "run" / ".gitignore").read_text().splitlines()[-1] == "*"
+    logged(tmp_path)
+    assert not (tmp_path / ".gitignore").exists()  # a folder of one's own stays as it is
+
+
 def test_a_line_that_was_cut_short_is_behind_the_checkpoint(tmp_path: Path) -> None:
     run = logged(tmp_path)
     path = tmp_path / METRICS

@@ -62,6 +62,52 @@ def test_windows_overlap_by_one_symbol() -> None:
     assert rows.part(1, 2).take(np.array([0]))["y"].tolist() == [[105, 106, 107, 108]]
 
 
+def begins(symbols: int, context: int, seed: int, epoch: int) -> list[int]:
+    rows = WindowRows(np.arange(symbols), context, ("x", "y")).in_epoch(seed, epoch)
+    found = rows.take(np.arange(rows.count))
+    assert (found["x"] == found["x"][:, :1] + np.arange(context)).all() and (found["y"] == found["x"] + 1).all()
+    return found["x"][:, 0].tolist()
+
+
+@given(st.integers(1, 9), st.integers(0, 200), st.integers(0, 2**64 - 1), st.integers(1, 2**40))
+def test_windows_begin_in_equal_parts_of_the_text(context: int, more: int, seed: int, epoch: int) -> None:
+    symbols = context + 1 + more
+    found = begins(symbols, context, seed, epoch)
+    count, places = (symbols - 1) // context, symbols - context
+    assert len(found) == count
+    edges = [sum(places // count + (part < places % count) for part in range(at)) for at in range(count + 1)]
+    assert edges[-1] == places
+    assert all(low <= at < high for at, low, high in zip(found, edges, edges[1:], strict=False))
+
+
+def test_where_a_window_begins_is_what_the_page_says() -> None:
+    found = begins(103, 10, 7, 3)  # 93 places, ten parts: three of 10 places, seven of 9
+    bits = [int(each) for each in draw.bits(draw.key(7, "windows", ""), 3, 10)]
+    sizes = [10] * 3 + [9] * 7
+    assert found == [sum(sizes[:at]) + (bits[at] * size >> 64) for at, size in enumerate(sizes)]
+
+
+def test_windows_begin_everywhere_in_time() -> None:
+    found = [begins(30, 8, 1, epoch) for epoch in range(1, 200)]
+    assert {place for epoch in found for place in epoch} == set(range(22))
+    assert len({tuple(each) for each in found}) > 150
+    assert begins(30, 8, 1, 2) == found[1] != begins(30, 8, 2, 2)
+
+
+def test_batches_take_an_epoch_s_own_windows() -> None:
+    batches = Batches(WindowRows(np.arange(100), 8, ("x",)), 5, True, 3)
+    stepped = [each["x"][:, 0].tolist() for each in islice(batches.from_step(1), 3 * batches.per_epoch)]
+    whole = [stepped[at * batches.per_epoch : (at + 1) * batches.per_epoch] for at in range(3)]
+    expected = [begins(100, 8, 3, epoch) for epoch in (1, 2, 3)]
+    assert [sorted(begin for batch in epoch for begin in batch) for epoch in whole] == expected
+    assert taken(batches, 5, 3) == taken(batches, 1, 7)[4:]
+
+
+def test_windows_that_measure_stay_in_their_places() -> None:
+    measure = WindowRows(np.arange(20), 4, ("x",))
+    assert [batch["x"][:, 0].tolist() for _, batch in in_order(measure, 3)] == [[0, 4, 8], [12]]
+
+
 @pytest.mark.parametrize(("symbols", "count"), [(0, 0), (4, 0), (5, 1), (8, 1), (9, 2)])
 def test_a_window_is_whole(symbols: int, count: int) -> None:
     assert WindowRows(np.zeros(symbols, np.int64), 4, ("x",)).count == count

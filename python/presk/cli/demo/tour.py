@@ -27,7 +27,7 @@ from presk.choose.measure import OutputGap
 from presk.cli.demo.screen import Screen, seconds, since
 from presk.run import machine, trees
 from presk.text.diagnostics import fail
-from presk.text.files import shown, unwritable, write_bytes
+from presk.text.files import make_folder, shown, write_bytes
 from presk.train import checkpoints
 from presk.train.events import Event, Remark, Step
 from presk.train.loop import parameter_hash
@@ -159,10 +159,7 @@ class Tour:
         if checkpoints.steps(self.run):
             message = f"the folder `{shown(self.folder)}` holds a tour already"
             raise fail("E8080", message, hint="--out NAME makes another, no --out a new one")
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise unwritable(self.folder, error) from error
+        make_folder(self.folder)
         write_bytes(self.corpus, self.text.encode())
 
     def settled(self, program: Program) -> Tour:
