@@ -9,6 +9,10 @@ from tests.psk.expectations import Case, differences, read_claims
 
 import presk
 from presk.check.program import check_source
+from presk.choose.conformance.cases import Case as ConformanceCase
+from presk.choose.conformance.cases import Prepared
+from presk.choose.conformance.suite import BANDS, WITHIN, run_prepared
+from presk.realization.model import Realization
 from presk.run import registry
 from presk.syntax.formatter import format_source
 from presk.text.diagnostics import PreskError
@@ -62,12 +66,44 @@ def test_the_values_are_those_claimed(path: Path, case: Case, backend: str) -> N
     assert differences(case.output, call(program, case, backend), tolerance) == []
 
 
+BANDED = ("f64", "f32")
+"""The types whose bands the programs are held to: in bf16 made-up numbers are rounded before anything is computed."""
+
+
+@pytest.mark.parametrize("path", [path for path in PROGRAMS if CLAIMS[path].cases], ids=name_of)
+def test_the_values_lie_in_the_bands_of_conformance(path: Path) -> None:
+    program = presk.load(path, consts=CLAIMS[path].consts)
+    backend = registry.make("kernel")
+    for case in CLAIMS[path].cases:
+        if case.fails is not None or (case.backends is not None and "kernel" not in case.backends):
+            continue
+        realizations = [Realization(name) for name in BANDED]
+        for row in run_prepared(backend, prepared(program, path, case), realizations, eased=True):
+            band = BANDS[row.type]
+            near = row.eased is not None and row.eased <= band.epsilon and not row.different
+            assert row.verdict == WITHIN or near, (case.entry, row)
+
+
+def prepared(program: presk.Program, path: Path, case: Case) -> Prepared:
+    """The call as the conformance suite takes it."""
+    compiled, arguments = compile_call(program, case, "kernel")
+    values = list(compiled.synthesize(**arguments).values())
+    measured = ConformanceCase("program", path, case.entry, training=case.training)
+    return Prepared(measured, compiled.core(**arguments), values)
+
+
 def call(program: presk.Program, case: Case, backend: str) -> object:
     """The value of the entry, its modules drawn where the case says so."""
+    compiled, arguments = compile_call(program, case, backend)
+    return compiled(**arguments)
+
+
+def compile_call(program: presk.Program, case: Case, backend: str) -> tuple[presk.Compiled, dict[str, object]]:
+    """The entry compiled as the case says, and its arguments."""
     compiled = presk.compile(program[case.entry], backend=backend, dims=case.dims, training=case.training)
     arguments = dict(case.inputs)
     if case.seed is not None:
         drawn = compiled.init(seed=case.seed)
         names = [name for name in compiled.modules if name not in arguments]
         arguments.update(drawn if len(compiled.modules) > 1 else {names[0]: drawn})
-    return compiled(**arguments)
+    return compiled, arguments

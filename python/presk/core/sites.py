@@ -16,6 +16,9 @@ from presk.core.nodes import Function, Let, Program
 from presk.core.printer import bodies
 from presk.text.diagnostics import did_you_mean
 
+SHOWN = 8
+"""Names that a hint lists at most."""
+
 
 @dataclass(frozen=True, slots=True)
 class Site:
@@ -84,24 +87,26 @@ def find_sites(known: Sequence[Site], key: str) -> tuple[Site, ...]:
     wanted = exact or [name for name in names if bare(name) == function]
     if not wanted:
         hint = did_you_mean(function, {**names, **dict.fromkeys(bare(name) for name in names)})
+        if hint is None and names:
+            hint = f"functions with sites: {', '.join(f'`{name}`' for name in list(names)[:SHOWN])}"
         raise NoSite(f"no function `{function}` with sites is called here", hint)
     if exact and bare(function) == function:
         wanted = [name for name in names if bare(name) == function]
-    functions = dict.fromkeys(site.function for site in known if site.function in wanted or site.named in wanted)
+    meant = [site for site in known if site.function in wanted or site.named in wanted]
     found: list[Site] = []
-    for name in functions:
-        found += _in_function([site for site in known if site.function == name], name, let)
+    for named in dict.fromkeys(site.named for site in meant):
+        found += _in_function([site for site in meant if site.named == named], named, let)
     return tuple(found)
 
 
 def _in_function(candidates: list[Site], function: str, let: str) -> list[Site]:
-    """The one site of a function that `%17` or `logits` means."""
+    """The sites of a function that `%17` or `logits` means: one, and the same in its forward half where both run."""
     found = [site for site in candidates if (f"%{site.number}" if let.startswith("%") else site.name) == let]
-    if len(found) == 1:
+    numbers = dict.fromkeys(f"%{site.number}" for site in found)
+    if len(numbers) == 1:
         return found
     if found:
-        numbers = ", ".join(f"%{site.number}" for site in found)
-        raise NoSite(f"`{let}` names several sites of `{function}`", f"write the number: {numbers}")
-    listed = [f"%{site.number}" for site in candidates] + [site.name for site in candidates if site.name]
-    hint = did_you_mean(let, listed) or f"its sites: {', '.join(f'%{site.number}' for site in candidates)}"
-    raise NoSite(f"`{function}` has no site `{let}`", hint)
+        raise NoSite(f"`{let}` names several sites of `{function}`", f"write the number: {', '.join(numbers)}")
+    there = dict.fromkeys(f"%{site.number}" for site in candidates)
+    hint = did_you_mean(let, [*there, *(site.name for site in candidates if site.name)])
+    raise NoSite(f"`{function}` has no site `{let}`", hint or f"its sites: {', '.join(there)}")

@@ -6,6 +6,7 @@ use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, npyffi};
 use presk_rt::error::Error;
 use presk_rt::execute::{Executable, Profile, Settings};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::arrays::Numpy;
 use crate::schedule::raise;
@@ -78,7 +79,7 @@ pub fn call(
     let outputs = executable
         .outputs()
         .iter()
-        .map(|leaf| leaf.shares.map_or_else(|| numpy.zeros(py, leaf), |input| Ok(inputs[input].clone())))
+        .map(|leaf| leaf.shares.map_or_else(|| numpy.zeros(py, leaf), |input| shaped(&inputs[input], &leaf.sizes)))
         .collect::<PyResult<Vec<_>>>()?;
     let (given, written) = (Starts::of(inputs), Starts::of(&outputs));
     // SAFETY: `take` and `zeros` give C-contiguous, aligned arrays of the leaves' elements and shapes, which `inputs` and
@@ -88,6 +89,15 @@ pub fn call(
         py.detach(move || unsafe { executable.call(given.all(), written.all(), settings, profile) });
     done.map_err(raise)?;
     Ok(outputs.into_iter().map(Bound::unbind).collect())
+}
+
+/// A donated array as the result that takes its memory: itself, or a view where the result's shape is another.
+fn shaped<'py>(array: &Bound<'py, PyUntypedArray>, sizes: &[u64]) -> PyResult<Bound<'py, PyUntypedArray>> {
+    if array.shape().iter().map(|&size| size as u64).eq(sizes.iter().copied()) {
+        return Ok(array.clone());
+    }
+    let view = array.call_method1("reshape", (PyTuple::new(array.py(), sizes)?,))?;
+    Ok(view.cast_into()?)
 }
 
 fn separate_donated(numpy: &Numpy, executable: &Executable, inputs: &mut [Bound<'_, PyUntypedArray>]) -> PyResult<()> {

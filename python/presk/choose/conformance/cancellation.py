@@ -158,8 +158,8 @@ class _Rewriter:
         return Ref(scan.number, path)
 
     def of_state(self, ref: Ref, loop: Loop) -> Operand:
-        """The magnitudes of the terms of the last state, where it is a tensor."""
-        if not isinstance(loop.state.type, Tensor):
+        """The magnitudes of the terms of the last state, where it is a tensor; without a round it has no terms."""
+        if not isinstance(loop.state.type, Tensor) or loop.trips == 0:
             return self.absolute(ref)
         loop = renumbered(loop, self.number)
         result = loop.body.result

@@ -19,20 +19,22 @@ from numpy.typing import NDArray
 
 from presk.choose.conformance.cancellation import magnitudes
 from presk.choose.conformance.cases import Case, Prepared, prepare
-from presk.choose.conformance.listed import LISTED
+from presk.choose.conformance.listed import CANCELS, LISTED
 from presk.choose.measure import GUARD, distances
 from presk.core.nodes import Program
 from presk.exact.precision import working
 from presk.exact.values import ExactArray
 from presk.realization.model import Plan, Realization
 from presk.run import trees
-from presk.run.backend import Backend, Entry
+from presk.run.backend import Backend, Entry, Executable
 from presk.run.interp import Interp
+from presk.text.diagnostics import PreskError
 
 BITS = 256
 
-WITHIN, LISTED_BEYOND, BEYOND = "within", "listed", "beyond"
-"""Verdicts: in the band; beyond it and listed with a reason that holds; beyond it."""
+WITHIN, LISTED_BEYOND, BEYOND, REPORTED, REFUSED = "within", "listed", "beyond", "reported", "refused"
+"""Verdicts: in the band; beyond it and listed with a reason that holds; beyond it; without a band, as the gap of
+integer weights is not the arithmetic's; not run, since the realization doesn't fit the entry (E7002)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,9 @@ BANDS: Mapping[str, Band] = {
 class Row:
     """One case in one realization: its gap, what it amounts to, and why it is listed where it is.
 
-    `condition` is Σ|terms| / |x| at the element with the worst gap, `eased` the gap with Σ|terms| in the place of |x|:
-    of listed cases, and of others where that was asked for. `different` counts decisions that aren't the exact ones,
-    `elements` is how many elements the results have.
+    `realization` is its name, `type` the float type whose band it is held to. `condition` is Σ|terms| / |x| at the
+    element with the worst gap, `eased` the gap with Σ|terms| in the place of |x|: of listed cases, and of others where
+    that was asked for. `different` counts decisions that aren't the exact ones, `elements` the results' elements.
     """
 
     group: str
@@ -66,6 +68,7 @@ class Row:
     verdict: str
     elements: int
     different: int
+    type: str = ""
     reason: str | None = None
     condition: float | None = None
     eased: float | None = None
@@ -74,44 +77,87 @@ class Row:
 Progress = Callable[[int, int], None]
 
 
-def run_suite(backend: Backend, cases: Sequence[Case], progress: Progress | None = None) -> Iterator[Row]:
-    """The rows of these cases, as they are measured."""
+def run_suite(
+    backend: Backend,
+    cases: Sequence[Case],
+    progress: Progress | None = None,
+    realization: Realization | None = None,
+) -> Iterator[Row]:
+    """The rows of these cases, as they are measured: in their own types, or in one realization."""
     for done, case in enumerate(cases):
         if progress is not None:
             progress(done, len(cases))
-        yield from run_case(backend, case)
+        if realization is None:
+            yield from run_case(backend, case)
+        elif narrowest(realization) in case.realizations:
+            yield from run_prepared(backend, prepare(case), (realization,))
 
 
 def run_case(backend: Backend, case: Case, *, eased: bool = False) -> list[Row]:
-    """A case's rows: the exact result once, then the machine's in each realization.
+    """A case's rows, in the types that it states."""
+    return run_prepared(backend, prepare(case), [Realization(name) for name in case.realizations], eased=eased)
+
+
+def run_prepared(
+    backend: Backend, prepared: Prepared, realizations: Sequence[Realization], *, eased: bool = False
+) -> list[Row]:
+    """A call's rows: the exact result once, then the machine's in each realization.
 
     `eased` states Σ|terms| and what it makes of the gap for every row, not for listed ones alone.
     """
-    prepared = prepare(case)
+    case = prepared.case
     entry = Entry(case.entry, prepared.program)
+    executables: list[tuple[Realization, Executable | None]] = []
+    for realization in realizations:
+        try:
+            made = backend.prepare(entry, realization, Plan("auto"), training=case.training)
+        except PreskError as error:
+            if error.code != "E7002":
+                raise
+            made = None
+        executables.append((realization, made))
+    if all(made is None for _, made in executables):
+        return [_refused(case, realization) for realization in realizations]
     reference = Interp(BITS, certify=True).prepare(entry, Realization("f64"), training=case.training)
     exact = reference(*prepared.values)
-    rows: list[Row] = []
-    for realization in case.realizations:
-        executable = backend.prepare(entry, Realization(realization), Plan("auto"), training=case.training)
-        rows.append(_row(prepared, realization, _compare(exact, executable(*prepared.values)), eased))
-    return rows
+    return [
+        _refused(case, realization)
+        if made is None
+        else _row(prepared, realization, _compare(exact, made(*prepared.values)), eased)
+        for realization, made in executables
+    ]
 
 
-def _row(prepared: Prepared, realization: str, found: _Compared, always_eased: bool) -> Row:
-    case, band = prepared.case, BANDS[realization]
+def _refused(case: Case, realization: Realization) -> Row:
+    return Row(case.group, case.name, realization.name, math.nan, REFUSED, 0, 0, narrowest(realization))
+
+
+def narrowest(realization: Realization) -> str:
+    """The narrowest float type that a realization stores anything in: its band is the one a result can be held to."""
+    stored = {realization.default, *realization.storage.values(), *realization.params.values()}
+    return next(name for name in ("bf16", "f32", "f64") if name in stored)
+
+
+def _row(prepared: Prepared, realization: Realization, found: _Compared, always_eased: bool) -> Row:
+    case, name = prepared.case, narrowest(realization)
+    band = BANDS[name]
     gap = found.worst(found.magnitude, band.floor)
     within = gap <= band.epsilon and not found.different
-    reason = None if within else LISTED.get((case.group, case.name), {}).get(realization)
+    reason = None if within else LISTED.get((case.group, case.name), {}).get(name)
+    if reason is None and not within and realization.name not in case.realizations:
+        reason = CANCELS  # which elements lie nearest to zero differs from the listed realizations
     row = Row(
         case.group,
         case.name,
-        realization,
+        realization.name,
         gap,
-        WITHIN if within else BEYOND,
+        WITHIN if within else REPORTED if realization.quant else BEYOND,
         found.absolute.size + found.decisions,
         found.different,
+        name,
     )
+    if row.verdict == REPORTED:
+        return row
     if reason is not None and not reason.eased and math.isfinite(gap):
         return replace(row, reason=reason.text, verdict=LISTED_BEYOND)
     if not math.isfinite(gap) or not found.absolute.size or (reason is None and not always_eased):

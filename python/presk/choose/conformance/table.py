@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from presk.choose.conformance.suite import Row
+from presk.choose.conformance.suite import REFUSED, Row
 from presk.text.diagnostics import PreskError, fail
 from presk.text.files import read_bytes, shown, write_bytes
 
@@ -44,7 +44,7 @@ class Change:
 
 def gaps_of(rows: Iterable[Row]) -> dict[Key, float]:
     """What a table keeps of rows."""
-    return {(row.group, row.name, row.realization): row.gap for row in rows}
+    return {(row.group, row.name, row.realization): row.gap for row in rows if row.verdict != REFUSED}
 
 
 def changes(before: Gaps, after: Gaps, *, complete: bool) -> list[Change]:
