@@ -89,12 +89,15 @@ class SiteChoice:
 
     `partials` is None for sequential order, else the number of interleaved partial sums. `accumulate` is the type sums
     are taken in (None: the arithmetic type of the storage), f64 over f32 storage being the other one that runs.
+    `computed`, where it isn't None, is the type the site is computed in whose result alone is rounded to the storage:
+    operands are read as they are held, and single numbers too are rounded.
     """
 
     storage: str
     partials: int | None = None
     fma: bool = False
     accumulate: str | None = None
+    computed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

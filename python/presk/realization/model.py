@@ -43,14 +43,15 @@ HASH_SHOWN = 8
 class Realization:
     """In which machine numbers an entry is computed: the types of its sites and parameters, the order of its sums.
 
-    The fields are the keys of the JSON form (docs/realizations.md), given as plain dicts: `storage`, `accum` and
-    `order` by site (`order` also one for all), `params` and `quant` by the parameter's path. `fma` makes every
+    The fields are the keys of the JSON form (docs/realizations.md), given as plain dicts: `storage`, `round`, `accum`,
+    `order` by site (the last also one for all), `params` and `quant` by the parameter's path. `fma` makes every
     multiply-add of a contraction one operation. Raises PreskError E7001 for what the schema refuses.
     """
 
     default: str = "f32"
     fma: bool = False
     storage: Mapping[str, str] = EMPTY
+    round: Mapping[str, str] = EMPTY
     accum: Mapping[str, str] = EMPTY
     order: Mapping[str, Any] = EMPTY
     params: Mapping[str, str] = EMPTY
@@ -69,7 +70,7 @@ class Realization:
     @property
     def is_uniform(self) -> bool:
         """Whether one type and sequential sums say it all."""
-        return not (self.storage or self.accum or self.order or self.params or self.quant)
+        return not (self.storage or self.round or self.accum or self.order or self.params or self.quant)
 
     @property
     def name(self) -> str:
@@ -85,7 +86,7 @@ class Realization:
 
     def json(self) -> dict[str, Any]:
         """The JSON form as plain data, what is said by leaving it out left out."""
-        keys = ("entry", "core", "default", "storage", "accum", "order", "params", "quant", "fma")
+        keys = ("entry", "core", "default", "storage", "round", "accum", "order", "params", "quant", "fma")
         return _plain(self, keys, always=("default",))
 
     def write(self, path: str | Path) -> None:

@@ -36,11 +36,15 @@ Said = TypeVar("Said")
 
 @dataclass(frozen=True, slots=True)
 class SiteNumbers:
-    """What is said of one site. `partials` None: in sequence; `accumulate` None: in the storage's arithmetic type."""
+    """What is said of one site. `partials` None: in sequence; `accumulate` None: in the storage's arithmetic type.
+
+    `is_rounded`: its result alone is rounded to bf16, whatever the storage is otherwise.
+    """
 
     storage: str
     partials: int | None
     accumulate: str | None
+    is_rounded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +78,7 @@ def resolve(realization: Realization, plan: Plan, program: Program) -> Resolved:
     others = SiteNumbers(realization.default, all_partials, None)
     known = sites(program) if _speaks_of_sites(realization, plan) else ()
     storage = _by_site(known, realization.storage, "storage", for_primal)
+    rounded = _by_site(known, realization.round, "round", for_primal)
     accumulate = _by_site(known, realization.accum, "accum", for_primal)
     orders = {} if "kind" in order else _by_site(known, order, "order", for_primal)
     _require_sums(program, orders)
@@ -82,8 +87,9 @@ def resolve(realization: Realization, plan: Plan, program: Program) -> Resolved:
             storage.get(place, realization.default),
             _partials(orders[place]) if place in orders else all_partials,
             accumulate.get(place),
+            place in rounded,
         )
-        for place in (*storage, *accumulate, *orders)
+        for place in (*storage, *rounded, *accumulate, *orders)
     }
     layouts = _by_site(known, plan.layout, "layout", plan_for_primal)
     return Resolved(said, layouts, _parameters(realization, program), others)
@@ -108,6 +114,7 @@ def within(realization: Realization, plan: Plan, program: Program) -> tuple[Real
     part = replace(
         realization,
         storage=of_sites(realization.storage),
+        round=of_sites(realization.round),
         accum=of_sites(realization.accum),
         order=order if "kind" in order else of_sites(order),
         params=of_parameters(realization.params),
@@ -122,7 +129,7 @@ def within(realization: Realization, plan: Plan, program: Program) -> tuple[Real
 
 def _speaks_of_sites(realization: Realization, plan: Plan) -> bool:
     has_orders = bool(realization.order) and "kind" not in realization.order
-    return bool(realization.storage or realization.accum or plan.layout) or has_orders
+    return bool(realization.storage or realization.round or realization.accum or plan.layout) or has_orders
 
 
 def _is_there(known: tuple[Site, ...], key: str) -> bool:

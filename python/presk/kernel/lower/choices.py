@@ -54,7 +54,7 @@ def check_accumulation(task: Task, has_sums: bool) -> None:
     accumulate = task.choice.accumulate
     if accumulate is None or accumulate == task.interior:
         return
-    if (task.choice.storage, accumulate) != ("f32", "f64"):
+    if (task.choice.computed or task.choice.storage, accumulate) != ("f32", "f64"):
         raise no_accumulation(task, f"storage {task.choice.storage}, over which kernels sum in {task.interior} alone")
     if not has_sums:
         raise no_accumulation(task, "no sum whose accumulation could be chosen")

@@ -115,6 +115,9 @@ def _joined(task: Task) -> Let:
         sentence = "no elementwise group alone reads the product's value, so there is no epilogue to join"
         raise task.refuse(6, sentence)
     after = task.following_choice
-    if after.storage != task.choice.storage or after.accumulate not in (None, task.interior):
+    if (after.storage, after.computed) != (task.choice.storage, task.choice.computed) or after.accumulate not in (
+        None,
+        task.interior,
+    ):
         raise task.refuse(6, "the following group is realized otherwise than the product, so it can't join it")
     return task.lets[task.following.root]

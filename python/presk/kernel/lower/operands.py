@@ -135,7 +135,7 @@ class Operands:
     def as_stored(self, value: Expression) -> Expression:
         """A sum as a reader of its buffer would find it."""
         task = self.reader.task
-        if task.choice.storage == "bf16" and self.contraction.out:
+        if task.choice.storage == "bf16" and (self.contraction.out or task.choice.computed):
             return Call("bf16", (value,))
         return self.reader.reals.rounded(value)
 

@@ -66,7 +66,7 @@ class Task:
     @property
     def interior(self) -> Arithmetic:
         """The type interior values are computed in: the arithmetic type of the storage."""
-        return ARITHMETIC[self.choice.storage]
+        return ARITHMETIC[self.choice.computed or self.choice.storage]
 
     @property
     def arithmetic(self) -> Arithmetic:
@@ -130,14 +130,16 @@ class Task:
         held = self.elements.get(ref)
         if held is None:
             raise InternalError(f"it isn't said how {ref} of {self.function} is held")
-        widest = self.real_element(tensor)
+        widest = Element(self.interior) if self.choice.computed else self.real_element(tensor)
         narrow = held.scales is not None or WIDTH[held.kind] <= WIDTH[widest.kind]
         return BufferType(held if narrow else widest, axes_of(tensor))
 
     def stored_type(self, tensor: Tensor) -> BufferType:
         """What a root of this type is stored in."""
-        element = self.real_element(tensor) if tensor.kind == "real" else plain_element(tensor)
-        return BufferType(element, axes_of(tensor))
+        if tensor.kind != "real":
+            return BufferType(plain_element(tensor), axes_of(tensor))
+        stored = Element(STORAGES[self.choice.storage]) if self.choice.computed else self.real_element(tensor)
+        return BufferType(stored, axes_of(tensor))
 
     def real_element(self, tensor: Tensor) -> Element:
         """The storage; of a single number the arithmetic type."""

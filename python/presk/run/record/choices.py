@@ -80,6 +80,8 @@ def is_product(let: Let) -> bool:
 
 
 def _site(said: SiteNumbers, fma: bool) -> SiteChoice:
+    if said.is_rounded:
+        return SiteChoice("bf16", said.partials, fma, said.accumulate, ARITHMETIC[said.storage])
     return SiteChoice(said.storage, said.partials, fma, said.accumulate)
 
 

@@ -71,6 +71,6 @@ def _joins(recorder: Recorder, frame: Frame, lets: dict[int, Let], join: Join, m
     """Whether the rule `auto` joins it: where the realization says the same of both sites' types, and it pays."""
     of, after = (recorder.choices.site(frame.function.name, each) for each in (join.let, join.root))
     members = [lets[each.number] for each in join.following.members]
-    is_alike = of.storage == after.storage and after.accumulate is None
+    is_alike = (of.storage, of.computed) == (after.storage, after.computed) and after.accumulate is None
     assert isinstance(join.root.type, Tensor), "an epilogue gives a tensor"
     return is_alike and pays(members, join.root.type, of.storage, machine)

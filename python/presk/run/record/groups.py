@@ -155,9 +155,12 @@ def _index_element(tensor: Tensor) -> Element:
 
 
 def _choice(recorder: Recorder, frame: Frame, let: Let, type_: Type) -> SiteChoice:
-    """The site's choice; a scalar lives in the arithmetic type, never in bf16 (numerics.md 3)."""
+    """The site's choice; a scalar lives in the arithmetic type, never in bf16 (numerics.md 3).
+
+    One whose result is rounded is stored in bf16 and widened at once.
+    """
     choice = recorder.choices.site(frame.function.name, let)
-    if isinstance(type_, Tensor) and not type_.axes and choice.storage == "bf16":
+    if isinstance(type_, Tensor) and not type_.axes and choice.storage == "bf16" and not choice.computed:
         return replace(choice, storage="f32")
     return choice
 
@@ -169,7 +172,7 @@ def _element(handle: Handle, choice: SiteChoice) -> Element:
             return element
         case Known(value, kind):
             if kind == "real":
-                return Element("f64" if ARITHMETIC[choice.storage] == "f64" else "f32")
+                return Element("f64" if ARITHMETIC[choice.computed or choice.storage] == "f64" else "f32")
             whole = constants.as_size(value)
             assert whole is not None and whole.whole is not None, "a nat constant is a number"
             return Element("bool") if kind == "bool" else Element("i64", whole.whole + 1)
@@ -195,7 +198,7 @@ def _launches(
             cheaper = sum(each.work for each in way.launches) < sum(each.work for each in lowered.launches)
             saved.append(Saved(buffers.results[way.output], handle.view, inner, cheaper))
     recorder.steps.append(Either(steps, tuple(saved)))
-    return _result(lowered, buffers.results, type_, root)
+    return _result(recorder, lowered, buffers.results, type_, root)
 
 
 def _launch(buffers: _Buffers, launch: Launch, site: str) -> schedule.Launch:
@@ -212,12 +215,17 @@ def _launch(buffers: _Buffers, launch: Launch, site: str) -> schedule.Launch:
     return schedule.Launch(number, inputs, outputs, _split(launch), site)
 
 
-def _result(lowered: Lowered, results: dict[Ref, View], type_: Type, root: int) -> Handle:
+def _result(recorder: Recorder, lowered: Lowered, results: dict[Ref, View], type_: Type, root: int) -> Handle:
+    """The handle of what was stored; a single number that was rounded is held in the arithmetic type."""
     stored = dict(lowered.stored)
 
     def part(ref: Ref, tensor: Type) -> Held:
         assert isinstance(tensor, Tensor), "a primitive's tuple holds tensors"
-        return Held(results[ref], stored[ref].element, tensor)
+        view, element = results[ref], stored[ref].element
+        if tensor.axes or element.kind != "bf16":
+            return Held(view, element, tensor)
+        wide = Element("f32")
+        return Held(converted(recorder, view, element, wide, 1), wide, tensor)
 
     if isinstance(type_, TupleOf):
         return Tree(tuple((str(at), part(Ref(root, (str(at),)), item)) for at, item in enumerate(type_.items)))

@@ -93,6 +93,32 @@ def test_bf16_rounds_what_is_stored_and_nothing_between() -> None:
     assert same(computed(LIN, Realization("bf16")), rounded(y + narrow(B), "bf16"))
 
 
+@pytest.mark.parametrize("kind", ["f64", "f32"])
+def test_a_rounded_result_leaves_its_operands_as_they_are(kind: str) -> None:
+    dtype = DTYPES[kind]
+    wide = product(rounded(X, kind), rounded(W, kind), dtype)
+    last = Realization(kind, round={ADD: "bf16"})
+    assert same(computed(LIN, last), rounded(wide + rounded(B, kind), "bf16"))
+    both = Realization(kind, round={DOT: "bf16", ADD: "bf16"})
+    assert same(computed(LIN, both), rounded(rounded(wide, "bf16").astype(dtype) + rounded(B, kind), "bf16"))
+
+
+def test_a_bf16_site_that_is_rounded_takes_parameters_as_they_rest() -> None:
+    said = Realization("bf16", params={"w": "f32", "b": "f32"}, round={DOT: "bf16", ADD: "bf16"})
+    y = narrow(product(narrow(X), f32(W)))
+    assert same(computed(LIN, said), rounded(y + f32(B), "bf16"))
+
+
+def test_a_single_number_that_is_rounded_is_held_in_its_arithmetic_type() -> None:
+    alone = bind(loads("fn f(x: real[i: 19]) -> real { sum(x, axis = i) }"), "f")
+    (site,) = sites(alone)
+    found = computed(alone, Realization("f32", round={site.key: "bf16"}), x=X[0])
+    total = np.float32(0)
+    for value in f32(X[0]):
+        total = total + value
+    assert same(found, np.asarray(narrow(np.asarray(total))))
+
+
 def test_the_storage_of_one_site_changes_its_rounding_alone() -> None:
     uniform = computed(LIN, Realization("f32"))
     assert same(uniform, product(f32(X), f32(W)) + f32(B))
