@@ -13,19 +13,21 @@ from typing import Any, TypeAlias
 from flint import arb
 
 from presk.core import nodes
+from presk.exact.branches import Choice
 from presk.exact.context import Frame, Run
-from presk.exact.elements import Site, Undefined
+from presk.exact.elements import Site, Undefined, through
+from presk.exact.facts import Facts, Step
+from presk.exact.intervals import nonnegative
 from presk.exact.loops import compile_loop, compile_map
 from presk.exact.reals import Reals
 from presk.exact.rules.table import RULES
-from presk.exact.rules.task import Task, Value
+from presk.exact.rules.task import Compute, Task, Value, replace, walk
 from presk.shapes import constants
 from presk.shapes.poly import number
 from presk.shapes.types import BOOL, REAL, Tensor, Type, fields_of
 from presk.text.diagnostics import InternalError
 
 Read: TypeAlias = Callable[[Frame], Value]
-Step: TypeAlias = Callable[[Frame], None]
 Body: TypeAlias = Callable[[Frame], Value]
 
 
@@ -72,6 +74,7 @@ class FunctionCompiler:
         self.known = known
         self.watched = watched
         self.types: dict[int, Type] = {}
+        self.facts = Facts()
         self.size = 0
 
     def compile(self) -> CompiledFunction:
@@ -109,6 +112,10 @@ class FunctionCompiler:
         def run(frame: Frame) -> None:
             frame.values[place] = compute(frame)
 
+        self.facts = self.facts.again(let)
+        self.facts.record(let, run, self.type_of)
+        if self.facts.is_square(place):
+            compute = not_negative(compute)
         return run
 
     def expression(self, let: nodes.Let) -> Read:
@@ -141,6 +148,8 @@ class FunctionCompiler:
         operands = tuple(self.type_of(operand) for operand in value.operands)
         compute = planner(Task(site, operands, dict(value.attributes), let.type))
         readers = tuple(self.reader(operand) for operand in value.operands)
+        if value.primitive == "where" and isinstance(let.type, Tensor) and let.type.kind == "real":
+            compute = choosing(compute, Choice(let, value, self.facts, self.type_of, self.reader))
         if self.watched:
             return watching(site, lambda frame: compute(frame, *[read(frame) for read in readers]))
         match readers:
@@ -194,6 +203,28 @@ class FunctionCompiler:
                 return Tensor("real", nats.axes)
 
 
+def choosing(compute: Compute, choice: Choice) -> Compute:
+    """A `where` that takes hulls where its mask is undecided."""
+
+    def read(frame: Frame, chosen: list[Any], x: Value, y: Value) -> Value:
+        found = compute(frame, chosen, x, y)
+        return choice.resolve(frame, chosen, x, y, found) if frame.run.certify else found
+
+    return read
+
+
+def not_negative(compute: Read) -> Read:
+    """A product that is a square: never below 0 when certifying."""
+
+    def read(frame: Frame) -> Value:
+        found = compute(frame)
+        if not frame.run.certify:
+            return found
+        return frame.run.reals([through(nonnegative, x, "square") for x in found.entries()])
+
+    return read
+
+
 def watching(site: Site, compute: Read) -> Read:
     """The value that the run's watch makes of a let's."""
 
@@ -217,24 +248,6 @@ def component(of: Type, path: tuple[str, ...]) -> Type:
             raise InternalError(f"there is no component `{name}` in {of}")
         of = fields[name]
     return of
-
-
-def walk(tree: Value, path: tuple[str | int, ...]) -> Value:
-    """A tree's component. A tuple's fields are its positions; digits name a record's fields never."""
-    for name in path:
-        tree = tree[name]
-    return tree
-
-
-def replace(tree: Value, path: tuple[str, ...], value: Value) -> Value:
-    """The tree with one component replaced."""
-    if not path:
-        return value
-    name, rest = path[0], path[1:]
-    if isinstance(tree, tuple):
-        at = int(name)
-        return (*tree[:at], replace(tree[at], rest, value), *tree[at + 1 :])
-    return {**tree, name: replace(tree[name], rest, value)}
 
 
 def literal(value: constants.Constant, kind: str) -> Read:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from flint import arb
 
 from presk.exact.constants import ball_of_constant
-from presk.exact.elements import Element, Site, Terms, Tracked
+from presk.exact.elements import Element, Site, Terms, Tracked, Undefined
 from presk.exact.reals import Reals
 from presk.shapes.constants import Constant
 
@@ -21,10 +21,10 @@ class Run:
 
     `certify`: radii are kept and decisions taken on balls. `terms`: expressions are tracked, to find identical ones.
     `seed`, `step`, `row_offset`: what draws depend on beside their place. `training`: dropout drops. `watch` sees every
-    primitive's value, in the order of evaluation.
+    primitive's value, in the order of evaluation. `hulls`: masks that no ball decides and whose branches are apart.
     """
 
-    __slots__ = ("_constants", "bits", "certify", "row_offset", "seed", "step", "terms", "training", "watch")
+    __slots__ = ("_constants", "bits", "certify", "hulls", "row_offset", "seed", "step", "terms", "training", "watch")
 
     def __init__(
         self,
@@ -46,6 +46,7 @@ class Run:
         self.row_offset = row_offset
         self.training = training
         self.watch = watch
+        self.hulls: list[Undefined] = []
         self._constants: dict[int, tuple[Constant, Reals]] = {}  # by identity: hashing one costs more than using it
 
     def reals(self, flat: list[Element], age: int = 1) -> Reals:

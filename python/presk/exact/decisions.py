@@ -51,7 +51,7 @@ def compare(site: Site, left: Element, right: Element) -> int | Undefined:
     """−1, 0 or 1 on balls."""
     for element in (left, right):
         if isinstance(element, Undefined):
-            return element
+            return element.closed()
     if identical(left, right):
         return 0
     a, b = enclosure_of(left), enclosure_of(right)
@@ -151,7 +151,7 @@ def position_of_extreme(run: Run, site: Site, row: Sequence[Element], *, sign: i
     """The position of the largest (`sign` 1) or smallest (−1) of a row with elements; of equals the last or first."""
     for element in row:
         if isinstance(element, Undefined):
-            return element
+            return element.closed()
     if run.certify:
         return _position_of_ball(site, row, sign, last=last)
     extreme = max(row) if sign > 0 else min(row)

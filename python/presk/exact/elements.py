@@ -79,6 +79,14 @@ class Undefined:
         self.alike = alike
         self.open = open
 
+    def closed(self) -> Undefined:
+        """The same without the promise of a value: what depends on it otherwise than by a choice may have none."""
+        if not self.open:
+            return self
+        return Undefined(
+            self.site, self.reason, self.position, code=self.code, undecided=self.undecided, alike=self.alike
+        )
+
     def _itself(self, *_: object) -> Undefined:
         return self
 

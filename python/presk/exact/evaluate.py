@@ -81,9 +81,9 @@ def _certified(program: Program, arguments: Sequence[Any], bits: int, **options:
     tracked = False
     while True:
         found = attempt(program, arguments, bits=bits, tracked=tracked, **options)
-        if found.short is None:
+        if found.short is None and (found.hull is None or bits << 1 > last):
             return found.values
-        if bits << 1 > last:
+        if found.short is not None and bits << 1 > last:
             raise refusal(found.short, bits)
         bits <<= 1
         tracked = found.tracked
@@ -93,13 +93,15 @@ def _certified(program: Program, arguments: Sequence[Any], bits: int, **options:
 class Attempt:
     """What one certified evaluation at one precision gave: values, or the element that is short of bits.
 
-    `tracked`: expressions were tracked, which the next attempt should do from the start.
+    `hull`: a mask that the balls can't decide, of a `where` whose branches are apart: its hull is a wide ball, and more
+    bits may choose. `tracked`: expressions were tracked, which the next attempt should do from the start.
     """
 
     values: ExactTree
     short: Undefined | None
     bits: int
     tracked: bool
+    hull: Undefined | None = None
 
 
 def attempt(
@@ -131,7 +133,8 @@ def attempt(
         )
         with working(bits):
             try:
-                return Attempt(_evaluate_once(compiled, run, arguments), None, bits, tracked)
+                values = _evaluate_once(compiled, run, arguments)
+                return Attempt(values, None, bits, tracked, run.hulls[0] if run.hulls else None)
             except Depends as found:
                 undefined = found.element
         if not undefined.undecided:

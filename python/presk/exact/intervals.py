@@ -228,6 +228,11 @@ def magnitude(x: Enclosure) -> Enclosure:
     return between(ZERO, max(-low, high))
 
 
+def nonnegative(x: Enclosure) -> Enclosure:
+    """The part that isn't below 0."""
+    return x if x >= ZERO else ZERO if x <= ZERO else clipped(x, ZERO, None)
+
+
 def hull_of(*parts: Enclosure) -> Enclosure:
     """All numbers from the lowest of the parts to the highest."""
     bounds = [ends(part) for part in parts]

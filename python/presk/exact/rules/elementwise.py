@@ -301,13 +301,18 @@ def _negations(frame: Frame, x: Flat) -> Flat:
 def _both(x: Any, y: Any) -> Any:
     if x is False or y is False:
         return False
-    return y if x is True else x
+    return y if x is True else x if y is True else in_doubt(x, y)
 
 
 def _either(x: Any, y: Any) -> Any:
     if x is True or y is True:
         return True
-    return y if x is False else x
+    return y if x is False else x if y is False else in_doubt(x, y)
+
+
+def in_doubt(first: Undefined, *others: Any) -> Undefined:
+    """What depends on all of these, some without a value: the first, with a value for certain only if all have one."""
+    return first.closed() if any(isinstance(each, Undefined) and not each.open for each in others) else first
 
 
 def plan_logic(task: Task) -> Compute:
@@ -324,7 +329,7 @@ def plan_where(task: Task) -> Compute:
 
     def compute(frame: Frame, chosen: Flat, x: Value, y: Value) -> Value:
         rows = zip(mask.along(chosen), left.along(entries(x)), right.along(entries(y)), strict=True)
-        flat = [a if m is True else b if m is False else m for m, a, b in rows]
+        flat = [a if m is True else b if m is False else in_doubt(m, a, b) for m, a, b in rows]
         if not real:
             return flat
         return Reals(flat, settled=x.settled and y.settled, age=max(x.age, y.age))

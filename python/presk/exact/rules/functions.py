@@ -14,7 +14,7 @@ from flint import arb
 
 from presk.exact.context import Run
 from presk.exact.elements import Depends, Element, Site, Undefined, enclosure_of, through
-from presk.exact.intervals import ZERO, Enclosure, clipped, ends, magnitude, square
+from presk.exact.intervals import ZERO, ends, magnitude, nonnegative, square
 from presk.exact.layouts import Flat
 from presk.exact.normal_tables import distributions, gelu
 from presk.exact.rounding import edges
@@ -104,7 +104,7 @@ def _sign(run: Run, site: Site, flat: Flat) -> Flat:
         if found > ZERO or found < ZERO or found == ZERO:
             out.append(arb(int(found > ZERO) - int(found < ZERO)))
         else:
-            out.append(Undefined(site, "has a sign that can't be told", at, undecided=True, open=True))
+            out.append(Undefined(site, "has a sign that can't be told", at, undecided=True))
     return out
 
 
@@ -125,21 +125,17 @@ def _floor_of(site: Site, at: int, x: Element) -> Element:
     low, high = (floor_of_point(edge) for edge in bounds)
     if low == high:
         return low
-    return Undefined(site, "is so near a whole number that its floor can't be told", at, undecided=True, open=True)
+    return Undefined(site, "is so near a whole number that its floor can't be told", at, undecided=True)
 
 
 def _relu(run: Run, site: Site, flat: Flat) -> Flat:
     if run.certify:
-        return [through(_relu_of, x, "relu") for x in flat]
+        return [through(nonnegative, x, "relu") for x in flat]
     out: Flat = []
     for x in flat:
         above = x > ZERO
         out.append(above if isinstance(above, Undefined) else x if above else ZERO)
     return out
-
-
-def _relu_of(x: Enclosure) -> Enclosure:
-    return x if x >= ZERO else ZERO if x <= ZERO else clipped(x, ZERO, None)
 
 
 def _abs(run: Run, site: Site, flat: Flat) -> Flat:

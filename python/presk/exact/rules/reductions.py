@@ -21,7 +21,7 @@ from presk.exact.elements import Depends, Element, Undefined, ball_of
 from presk.exact.intervals import ZERO
 from presk.exact.layouts import Flat, Picker, permuted, pick, position_text, repeated, rows_of
 from presk.exact.reals import Reals, ones
-from presk.exact.rules.elementwise import entries_within_age
+from presk.exact.rules.elementwise import entries_within_age, in_doubt
 from presk.exact.rules.functions import quotients
 from presk.exact.rules.task import Compute, Task, Value, children, names_of, volume
 from presk.shapes.align import align
@@ -147,7 +147,8 @@ def plan_logic(task: Task) -> Compute:
     def decide(row: Flat) -> Any:
         if any(value is decisive for value in row):
             return decisive
-        return next((value for value in row if isinstance(value, Undefined)), not decisive)
+        lost = [value for value in row if isinstance(value, Undefined)]
+        return in_doubt(*lost) if lost else not decisive
 
     def compute(frame: Frame, x: Flat) -> Flat:
         return [decide(row) for row in rows.of(x)]

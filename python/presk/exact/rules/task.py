@@ -126,3 +126,21 @@ def entries(value: Value) -> Flat:
 def points(value: Value) -> Flat:
     """The elements of a tensor's value, radii dropped unless certifying."""
     return value.points() if isinstance(value, Reals) else value
+
+
+def walk(tree: Value, path: tuple[str | int, ...]) -> Value:
+    """A tree's component. A tuple's fields are its positions; digits name a record's fields never."""
+    for name in path:
+        tree = tree[name]
+    return tree
+
+
+def replace(tree: Value, path: tuple[str, ...], value: Value) -> Value:
+    """The tree with one component replaced."""
+    if not path:
+        return value
+    name, rest = path[0], path[1:]
+    if isinstance(tree, tuple):
+        at = int(name)
+        return (*tree[:at], replace(tree[at], rest, value), *tree[at + 1 :])
+    return {**tree, name: replace(tree[name], rest, value)}
