@@ -187,6 +187,8 @@ def coerce(context: Context, value: Value, wanted: Type, what: str, span: Span, 
             value = as_real(context, value, span)
     if isinstance(value, Number) and isinstance(wanted, Tensor) and wanted.kind == "nat" and not wanted.axes:
         return nat_literal(context, value, wanted, what, span)
+    if isinstance(value, Data) and not isinstance(value.type, Tensor) and _takes_nats(wanted, value.type):
+        value = _taken_apart(context, value)
     if isinstance(value, Items) and isinstance(wanted, TupleOf) and len(value.items) == len(wanted.items):
         parts = [
             coerce(context, v, w, f"item {at} of {what}", span, stated)
@@ -203,6 +205,23 @@ def coerce(context: Context, value: Value, wanted: Type, what: str, span: Span, 
     data = as_data(context, value, span)
     meet(wanted, data.type, what, span, stated)
     return Data(wanted, data.handle, data.origin)
+
+
+def _takes_nats(wanted: Type, given: Type) -> bool:
+    """Whether a tree has nats where the one wanted has reals."""
+    if isinstance(wanted, Tensor) or isinstance(given, Tensor):
+        return isinstance(wanted, Tensor) and isinstance(given, Tensor) and (wanted.kind, given.kind) == ("real", "nat")
+    inside = dict(types.fields_of(wanted) or ())
+    return any(name in inside and _takes_nats(inside[name], each) for name, each in types.fields_of(given) or ())
+
+
+def _taken_apart(context: Context, value: Data) -> Value:
+    """A tuple or record of the run by its components."""
+    names = [name for name, _ in types.fields_of(value.type) or ()]
+    parts = [(name, part) for name in names if (part := field_of(context, value, name)) is not None]
+    if isinstance(value.type, TupleOf):
+        return Items(tuple(part for _, part in parts))
+    return Fields(tuple(parts)) if isinstance(value.type, RecordOf) else value
 
 
 def nat_literal(context: Context, value: Number, wanted: Tensor, what: str, span: Span) -> Data:

@@ -53,7 +53,7 @@ class Builder:
 
     def finish(self, name: str, result: Type, value: Handle) -> nodes.Function:
         """The function, its result being `value`."""
-        return nodes.Function(name, self.parameters, result, self._close(value))
+        return nodes.Function(name, self.parameters, result, self._close(value, None))
 
     def apply(
         self,
@@ -86,7 +86,7 @@ class Builder:
     def make_tuple(self, items: Sequence[Handle], result: Type, span: Span) -> Handle:
         if self.bodies[-1].in_map:
             return _Parts(tuple((str(at), item) for at, item in enumerate(items)))
-        made = nodes.MakeTuple(tuple(_operand(item) for item in items))
+        made = nodes.MakeTuple(tuple(self._passed(item, span) for item in items))
         return self._let(made, expression_type(made, self.types, {}), span)
 
     def make_record(
@@ -94,14 +94,14 @@ class Builder:
     ) -> Handle:
         if self.bodies[-1].in_map:
             return _Parts(tuple(fields))
-        given = tuple((name, _operand(each)) for name, each in fields)
+        given = tuple((name, self._passed(each, span)) for name, each in fields)
         made = nodes.MakeRecord(given, module)
         return self._let(made, expression_type(made, self.types, {}), span)
 
     def set_field(self, tree: Handle, path: tuple[str, ...], value: Handle, result: Type, span: Span) -> Handle:
         if self.bodies[-1].in_map:
             return self._with(tree, path, value)
-        return self._let(nodes.SetField(_operand(tree), path, _operand(value)), result, span)
+        return self._let(nodes.SetField(_operand(tree), path, self._passed(value, span)), result, span)
 
     def _with(self, tree: Handle, path: tuple[str, ...], value: Handle) -> Handle:
         """A tree in the body of a map with the component at `path` replaced."""
@@ -120,7 +120,7 @@ class Builder:
         return _Parts(tuple((name, self.project(tree, name)) for name, _ in fields))
 
     def call(self, function: str, operands: Sequence[Handle], path: str, result: Type, span: Span) -> Handle:
-        return self._let(nodes.Call(function, tuple(_operand(each) for each in operands), path), result, span)
+        return self._let(nodes.Call(function, tuple(self._passed(each, span) for each in operands), path), result, span)
 
     def renamed(self, value: Handle, type: Type, span: Span) -> Handle:
         if isinstance(value, Literal):
@@ -173,14 +173,15 @@ class Builder:
         assert trips is not None, "trips are known when bound"
         opened = self.bodies[-1]
         state, *elements = opened.parameters
+        inside = self._close(body, span)
         loop = nodes.Loop(
             kind,
             state,
-            _operand(start),
+            self._passed(start, span),
             tuple(elements),
-            tuple(_source(source) for source in sources),
+            tuple(self._source(source, span) for source in sources),
             trips,
-            self._close(body),
+            inside,
             along if kind == "scan" else None,
         )
         return self._keep(opened.number, loop, result, span)
@@ -194,11 +195,12 @@ class Builder:
         self, operands: Sequence[Handle], body: Handle, arity: int | None, result: Type, span: Span
     ) -> Handle:
         opened = self.bodies[-1]
-        given = tuple(_operand(each) for each in operands)
         if isinstance(body, _Parts):
-            made = nodes.MakeTuple(tuple(_operand(each) for _, each in body.fields))
+            made = nodes.MakeTuple(tuple(self._passed(each, span) for _, each in body.fields))
             body = self._let(made, expression_type(made, self.types, {}), span)
-        expression = nodes.MapTrees(opened.parameters, given, self._close(body), arity)
+        inside = self._close(body, span)
+        given = tuple(self._passed(each, span) for each in operands)
+        expression = nodes.MapTrees(opened.parameters, given, inside, arity)
         return self._keep(opened.number, expression, result, span)
 
     def drop_map(self) -> None:
@@ -212,17 +214,33 @@ class Builder:
         self.types |= {each.number: each.type for each in parameters}
         self.bodies.append(opened)
 
-    def _close(self, value: Handle) -> Body:
-        return Body(tuple(self.bodies.pop().lets), _operand(value))
+    def _close(self, value: Handle, span: Span | None) -> Body:
+        result = self._passed(value, span)
+        return Body(tuple(self.bodies.pop().lets), result)
+
+    def _passed(self, handle: Handle, span: Span | None) -> Operand:
+        """An operand of what isn't a primitive. Only primitives read nats as reals: for all else they are made such."""
+        operand = _operand(handle)
+        if not isinstance(operand, nodes.Injected):
+            return operand
+        made = nodes.Apply("inject", (operand.operand,))
+        return self._let(made, operand_type(operand, self.types), span)
 
     def _take(self) -> int:
         self.next += 1
         return self.next - 1
 
-    def _let(self, expression: nodes.Expression, result: Type, span: Span) -> Ref:
+    def _source(self, source: LoopSource, span: Span) -> nodes.Source:
+        kind, handle, number = source
+        if kind == "count":
+            assert number is not None
+            return nodes.Count(number)
+        return nodes.Each(self._passed(handle, span), number)
+
+    def _let(self, expression: nodes.Expression, result: Type, span: Span | None) -> Ref:
         return self._keep(self._take(), expression, result, span)
 
-    def _keep(self, number: int, expression: nodes.Expression, result: Type, span: Span) -> Ref:
+    def _keep(self, number: int, expression: nodes.Expression, result: Type, span: Span | None) -> Ref:
         self.bodies[-1].lets.append(Let(number, None, expression, result, span))
         self.types[number] = result
         return Ref(number)
@@ -231,11 +249,3 @@ class Builder:
 def _operand(handle: Handle) -> Operand:
     assert isinstance(handle, (Ref, Literal, nodes.Injected)), "an operand of Core"
     return handle
-
-
-def _source(source: LoopSource) -> nodes.Source:
-    kind, handle, number = source
-    if kind == "count":
-        assert number is not None
-        return nodes.Count(number)
-    return nodes.Each(_operand(handle), number)

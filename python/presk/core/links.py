@@ -149,7 +149,7 @@ RULES: dict[str, LinkRule] = (
     dict.fromkeys("neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf".split(), _aligned)
     | dict.fromkeys("sigmoid softplus relu gelu gelu_tanh silu sign floor".split(), _aligned)
     | dict.fromkeys("add sub mul div pow maximum minimum where".split(), _aligned)
-    | dict.fromkeys("eq ne lt le gt ge and or not".split(), _aligned)
+    | dict.fromkeys("eq ne lt le gt ge and or not inject".split(), _aligned)
     | dict.fromkeys("rename stop_gradient one_hot full".split(), _unmoved)
     | dict.fromkeys("sum mean max min prod any all argmax argmin logsumexp cross_entropy".split(), _reduced)
     | dict.fromkeys("softmax log_softmax".split(), _rowwise)

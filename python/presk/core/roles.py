@@ -37,7 +37,7 @@ def _named(role: Role, names: str) -> dict[str, Role]:
 ROLES: dict[str, Role] = (
     _named(Role.ELEMENTWISE, "neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf sigmoid softplus")
     | _named(Role.ELEMENTWISE, "relu gelu gelu_tanh silu sign floor add sub mul div pow maximum minimum where")
-    | _named(Role.ELEMENTWISE, "eq ne lt le gt ge and or not")
+    | _named(Role.ELEMENTWISE, "eq ne lt le gt ge and or not inject")
     | _named(Role.MAP, "rename transpose slice split merge split_heads merge_heads broadcast_to one_hot flip windows")
     | _named(Role.MAP, "index stop_gradient full")
     | _named(Role.REDUCTION, "sum mean max min prod any all argmax argmin logsumexp cross_entropy")

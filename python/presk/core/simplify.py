@@ -99,8 +99,11 @@ class _Simplifier:
         places: dict[Expression, int] = {}
         for let in body.lets:
             self.types[let.number] = let.type
-            value = self.rewritten(self.inside(with_operands(let.value, self.operand)), let.type)
-            if isinstance(value, (Ref, Literal, Injected)):
+            change = self.argument if isinstance(let.value, Apply) else self.operand
+            value = self.rewritten(self.inside(with_operands(let.value, change)), let.type)
+            if isinstance(value, Injected):
+                value = Apply("inject", (value.operand,))  # the real that i * 1.0 is stays one, for what passes it on
+            if isinstance(value, (Ref, Literal)):
                 self.instead[let.number] = value
                 continue
             key = self.shared_as(value)
@@ -158,6 +161,15 @@ class _Simplifier:
                 return value
 
     # Operands
+
+    def argument(self, operand: Operand) -> Operand:
+        """The operand of a primitive, which converts nats itself."""
+        found = self.operand(operand)
+        made = self.maker(found)
+        if made is None or made.primitive != "inject":
+            return found
+        assert isinstance(made.operands[0], Ref), "nats that are injected are no constant"
+        return Injected(made.operands[0])
 
     def operand(self, operand: Operand) -> Operand:
         """The operand with what is gone replaced, and components of made trees seen through."""

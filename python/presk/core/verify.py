@@ -8,7 +8,8 @@
 3. An operand refers to a number that stands before it in the same body or an enclosing one, and to a component it has.
 4. Sizes are whole numbers from 0; axis names of one tensor differ; a run stands only in the body of a map, as `leaf`.
 5. A let has the type that its expression's rule gives.
-6. Attributes are the table's, in its order, in normal form; a nat in a real position is injected.
+6. Attributes are the table's, in its order, in normal form; a primitive takes nats as reals by `real(…)`,
+   everything else by the primitive `inject`.
 7. Two draws of one primitive in a function have different numbers; none stands in the body of a map.
 8. A literal is a value of its kind, without symbols.
 9. A call's operands fit its parameters, and its path is words joined by dots.
@@ -29,6 +30,7 @@ from presk.core.nodes import (
     Call,
     Count,
     Function,
+    Injected,
     Let,
     Literal,
     Loop,
@@ -123,6 +125,8 @@ class _Verifier:
                 raise self.fail(f"{let.name!r} is no name")
             for operand in operands_of(let.value):
                 self.operand(operand, scope)
+                if isinstance(operand, Injected) and not isinstance(let.value, Apply):
+                    raise self.fail("only a primitive takes nats as reals; `inject` makes reals of them")
             self.value(let, scope, in_map=in_map)
             self.at = let.number
             self.number(let.number)
@@ -132,6 +136,8 @@ class _Verifier:
                 raise self.fail(f"its type is {show(found)} by rule, but {show(let.type)} is stated")
             scope[let.number] = let.type
         self.operand(body.result, scope)
+        if isinstance(body.result, Injected):
+            raise self.fail("a result isn't nats as reals; `inject` makes reals of them")
         return operand_type(body.result, scope)
 
     def derived(self, let: Let, scope: dict[int, Type]) -> Type:

@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from flint import arb
-
 from presk.core import nodes
 from presk.exact.branches import Choice
 from presk.exact.context import Frame, Run
-from presk.exact.elements import Site, Undefined, through
+from presk.exact.elements import Site, through
 from presk.exact.facts import Facts, Step
 from presk.exact.intervals import nonnegative
 from presk.exact.loops import compile_loop, compile_map
-from presk.exact.reals import Reals
+from presk.exact.rules.elementwise import inject
 from presk.exact.rules.table import RULES
 from presk.exact.rules.task import Compute, Task, Value, replace, walk
 from presk.shapes import constants
@@ -260,8 +258,3 @@ def literal(value: constants.Constant, kind: str) -> Read:
         raise InternalError(f"a {kind} that is no whole number: {constants.show(value)}")
     plain: list[Any] = [bool(whole) if kind == "bool" else whole]
     return lambda frame: plain
-
-
-def inject(nats: list[Any]) -> Reals:
-    """Nats as exact reals."""
-    return Reals([each if isinstance(each, Undefined) else arb(each) for each in nats], settled=True, age=0)

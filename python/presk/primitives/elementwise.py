@@ -91,6 +91,11 @@ def where_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
     return _aligned(left.kind, operands, bound)
 
 
+def inject_rule(operands: tuple[Tensor, ...], attributes: Attributes) -> Tensor:
+    """Nats to reals."""
+    return _aligned("real", operands)
+
+
 def _two(kind: Kind) -> tuple[Operand, Operand]:
     return Operand("x", kind), Operand("y", kind)
 
@@ -124,6 +129,14 @@ def _rows() -> list[Primitive]:
             (Operand("mask", "bool"), Operand("a", "alike"), Operand("b", "alike")),
             on_tensors(where_rule),
             "a where the mask is true, else b; it doesn't depend on the branch it refuses. Both are of one kind.",
+        ),
+        Primitive(
+            "inject",
+            FAMILY,
+            (Operand("n", "nat"),),
+            on_tensors(inject_rule),
+            "Nats as reals, where they are passed on as such: to a call, in a tree, as a loop's state, as a result.",
+            internal=True,
         ),
     ]
     return rows

@@ -360,6 +360,7 @@ def _update_slice(choices: Choices) -> Made:
 RECIPES: dict[str, Recipe] = {
     **{name: _unary("real") for name, row in TABLE.items() if row.family == "elementwise" and len(row.operands) == 1},
     "not": _unary("bool"),
+    "inject": _unary("nat"),
     **dict.fromkeys(("add", "mul", "eq", "ne", "lt", "le", "gt", "ge"), _binary(("real", "real", "nat"))),
     **dict.fromkeys(("sub", "div", "pow", "maximum", "minimum"), _binary(("real",))),
     **dict.fromkeys(("and", "or"), _binary(("bool",))),

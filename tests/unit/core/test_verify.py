@@ -13,6 +13,7 @@ from presk.core.nodes import (
     Call,
     Count,
     Function,
+    Injected,
     Let,
     Literal,
     Loop,
@@ -46,6 +47,7 @@ CALL = read_program(
 DRAWS = read_program(
     "fn f() -> (real[2], real[2]) { %0 = normal[2](draw = 0) %1 = normal[2](draw = 1) %2 = (%0, %1) %2 }"
 )
+NATS = read_program("fn f(%0 : nat[2] < 5) -> (real[2],) { %1 = inject(%0) %2 = (%1,) %2 }")
 
 
 FIRST = Ref(0)
@@ -125,6 +127,8 @@ BROKEN: list[tuple[str, Program, str]] = [
         "not in scope",
     ),
     ("a component that isn't there", with_let(PLAIN, 1, value=exp(operand=Ref(0, ("w",)))), "no component"),
+    ("nats as reals in a tuple", with_let(NATS, 1, value=MakeTuple((Injected(FIRST),))), "only a primitive"),
+    ("nats as reals given", with_entry(NATS, body=replace(NATS.entry.body, result=Injected(FIRST))), "a result isn't"),
     ("a size with a variable", of_type(Tensor("real", (Axis(None, variable("n")),))), "whole number"),
     ("a size below 0", of_type(Tensor("real", (Axis(None, number(-1)),))), "whole number"),
     ("an axis name twice", of_type(Tensor("real", (Axis("a", number(1)), Axis("a", number(1))))), "different words"),
@@ -219,7 +223,7 @@ def test_what_breaks_an_invariant_is_refused(what: str, program: Program, words:
     assert words in caught.value.message, what
 
 
-@pytest.mark.parametrize("program", [PLAIN, LOOP, MAP, CALL, DRAWS])
+@pytest.mark.parametrize("program", [PLAIN, LOOP, MAP, CALL, DRAWS, NATS])
 def test_what_keeps_them_passes(program: Program) -> None:
     verify(program)
 

@@ -27,6 +27,7 @@ from presk.core.nodes import (
     Ref,
     Source,
 )
+from presk.core.operands import with_operands
 from presk.core.typing import Types, expression_type, operand_type
 from presk.primitives.all import TABLE
 from presk.primitives.table import Attribute
@@ -260,11 +261,17 @@ class Scope:
     # Writing
 
     def let(self, value: Expression, *, again: bool = False, name: str | None = None, type_: Type | None = None) -> Ref:
-        """A new let at the end of the body."""
+        """A new let at the end of the body. Nats that something else than a primitive takes are made reals before."""
+        if not isinstance(value, Apply):
+            value = with_operands(value, self.passed)
         found = type_ or expression_type(value, self.numbers.types, self.functions)
         number = self.numbers.take(found)
         self.lets.append(Let(number, name, value, found, self.span, again))
         return Ref(number)
+
+    def passed(self, operand: Operand) -> Operand:
+        """An operand of what isn't a primitive."""
+        return self.let(Apply("inject", (operand.operand,))) if isinstance(operand, Injected) else operand
 
     def declare(self, type_: Type, name: str | None = None) -> Parameter:
         """A parameter of a function or loop that is being written."""

@@ -337,6 +337,20 @@ def plan_where(task: Task) -> Compute:
     return compute
 
 
+def inject(nats: Flat) -> Reals:
+    """Nats as exact reals."""
+    return Reals([each if isinstance(each, Undefined) else arb(each) for each in nats], settled=True, age=0)
+
+
+def plan_injection(task: Task) -> Compute:
+    """inject"""
+
+    def compute(frame: Frame, nats: Flat) -> Reals:
+        return inject(nats)
+
+    return compute
+
+
 PLANNERS: dict[str, Callable[[Task], Compute]] = {
     **dict.fromkeys((*ARITHMETIC, *FUNCTIONS), plan_unary),
     "add": plan_sum,
@@ -351,4 +365,5 @@ PLANNERS: dict[str, Callable[[Task], Compute]] = {
     "or": plan_logic,
     "not": plan_logic,
     "where": plan_where,
+    "inject": plan_injection,
 }

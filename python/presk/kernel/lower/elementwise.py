@@ -133,6 +133,11 @@ def _not(point: Point) -> Expression:
     return Unary("not", point.operand(0))
 
 
+def _injected(point: Point) -> Expression:
+    """A nat as a real: rounded once, to the type the nest computes in, and then as any result where it is stored."""
+    return point.reals.injected(point.operand(0))
+
+
 def _where(point: Point) -> Expression:
     if point.kind(1) != "bool":
         return Call("select", (point.operand(0), point.operand(1), point.operand(2)))
@@ -150,6 +155,7 @@ def either(mask: Expression, chosen: Expression, other: Expression) -> Expressio
 RULES: dict[str, PointRule] = {
     **{name: _function(name) for name in ("abs", "sqrt", "exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "erf")},
     "floor": _function("floor"),
+    "inject": _injected,
     "neg": _negated,
     "square": _square,
     "recip": _reciprocal,

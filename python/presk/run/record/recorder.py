@@ -128,7 +128,7 @@ class Recorder:
                 return replaced(self.operand(frame, base), path, self.operand(frame, value))
 
     def operand(self, frame: Frame, operand: Operand) -> Handle:
-        """The handle of an operand; an injected nat stays the nat its readers convert."""
+        """The handle of an operand; an injected nat stays the nat that the primitive converts which takes it."""
         match operand:
             case Ref(number, path):
                 return component(frame.values[number], path)

@@ -26,7 +26,7 @@ WITHOUT: dict[str, str] = {
     **dict.fromkeys("eq ne lt le gt ge and or not any all".split(), "it gives bool"),
     **dict.fromkeys(("argmax", "argmin", "sample", "positions"), "it gives nats"),
     **dict.fromkeys(("zeros", "ones", "eye", "causal_mask"), "it is a constant"),
-    "one_hot": "its operand is a nat",
+    **dict.fromkeys(("one_hot", "inject"), "its operand is a nat"),
     **dict.fromkeys(("normal", "uniform"), "a draw of constants"),
     "dropout_mask": "a draw is a constant; its probability decides what is dropped, which is no smooth dependence",
     "stop_gradient": "derivatives take it as a constant",
