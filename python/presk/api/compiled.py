@@ -37,6 +37,7 @@ from presk.run import registry, trees
 from presk.run.backend import Executable
 from presk.run.initial import draw_parameters
 from presk.run.machine import require_threads
+from presk.run.mode import in_standard_mode
 from presk.run.synthesis import synthesize
 from presk.shapes.types import ModuleOf, Type
 from presk.text.diagnostics import fail
@@ -80,22 +81,30 @@ class Compiled:
             result = self._specializer.immediate(args, seed, step, row_offset)
             if result is not None:
                 return result
+        return self._converted(args, named, seed, step, row_offset)
+
+    @in_standard_mode
+    def _converted(self, args: tuple[Any, ...], named: dict[str, Any], seed: int, step: int, row_offset: int) -> Any:
+        """A call whose arguments are to be converted, or that meets its shapes for the first time."""
         values, sizes, give = self._specializer.enter(self.parameters, args, named)
         self._specializer.require(values)
         made, fitted = self._specializer.specialize(values, sizes)
         result = made.executable(*self._specializer.complete(fitted), seed=seed, step=step, row_offset=row_offset)
         return result if give is None else trees.map_leaves(result, give)
 
+    @in_standard_mode
     def specialize(self, /, *args: Any, **named: Any) -> Specialization:
         """What a call with these arguments would run, made now. Those that aren't needed for sizes may be left out."""
         values, sizes, _ = self._specializer.enter(self.parameters, args, named)
         return self._specializer.specialize(values, sizes)[0]
 
+    @in_standard_mode
     def core(self, /, *args: Any, **named: Any) -> Core:
         """The entry's simplified Core at the sizes of these arguments and of `dims`; nothing is prepared to run."""
         values, sizes, _ = self._specializer.enter(self.parameters, args, named)
         return self._specializer.bind(self._specializer.match(values, sizes))
 
+    @in_standard_mode
     def bind(self, /, *args: Any, **named: Any) -> Bound:
         """The entry with its first parameters fixed: their trees are held against the types now, and copied.
 
@@ -109,6 +118,7 @@ class Compiled:
             raise fail("E6034", f"`{self.entry.name}` binds its first parameters, {expected}; others were given")
         return Bound(self._specializer, trees.map_leaves(self._specializer.match(values, sizes).values, copied), sizes)
 
+    @in_standard_mode
     def init(self, seed: int = 0) -> Any:
         """Initial parameters of the entry's module: a tree of f64 arrays, drawn from the module's initializers.
 
@@ -125,6 +135,7 @@ class Compiled:
         drawn = {each.name: self._draw(each, self._signature.bound_module(each, dims), seed) for each in modules}
         return drawn if len(drawn) > 1 else drawn[modules[0].name]
 
+    @in_standard_mode
     def synthesize(self, /, *args: Any, seed: int = 0, **named: Any) -> dict[str, Any]:
         """A value for every data parameter: those given, defaults, modules as `init` draws them, the rest made up.
 
@@ -138,6 +149,7 @@ class Compiled:
             for each in self._signature.data
         }
 
+    @in_standard_mode
     def gap(
         self,
         /,
@@ -176,6 +188,7 @@ class Compiled:
             progress=progress,
         )
 
+    @in_standard_mode
     def trace(
         self, /, *args: Any, seed: int = 0, step: int = 0, row_offset: int = 0, **named: Any
     ) -> dict[str, list[Any]]:
@@ -281,6 +294,11 @@ class Bound:
             result = self._recent.run(args, seed, step, row_offset)
             if result is not None:
                 return result
+        return self._converted(args, named, seed, step, row_offset)
+
+    @in_standard_mode
+    def _converted(self, args: tuple[Any, ...], named: dict[str, Any], seed: int, step: int, row_offset: int) -> Any:
+        """A call whose arguments are to be converted, or that meets its shapes for the first time."""
         specializer = self._specializer
         values, sizes, give = specializer.enter(self._rest, args, named)
         key = shapes_of(values, sizes)

@@ -19,6 +19,7 @@ from presk.core.bind import bind
 from presk.realization.model import Plan, Realization, read_plan, read_realization
 from presk.run import registry
 from presk.run.backend import Value
+from presk.run.mode import in_standard_mode
 from presk.text.diagnostics import fail
 from presk.text.files import is_file, read_bytes, shown
 from presk.train import checkpoints, tokenizers
@@ -50,6 +51,7 @@ class Generation(Iterator[str]):
         self._stream = tokenizer.stream(before)
         self._pieces: list[str] = []
 
+    @in_standard_mode
     def __next__(self) -> str:
         """The next piece, never empty."""
         for symbol in self._source:

@@ -10,6 +10,7 @@ from presk.kernel.nodes import Element
 from presk.kernel.printer import print_kernel
 from presk.realization.model import Plan
 from presk.run.backend import Executable
+from presk.run.mode import in_standard_mode
 from presk.run.record.arena import BITS
 from presk.run.record.chosen_text import stated_plan
 from presk.run.record.schedule import Schedule
@@ -51,6 +52,7 @@ def schedule_of(executable: Executable, what: str) -> Schedule:
     return executable_of(executable, what).schedule
 
 
+@in_standard_mode
 def plan_of(executable: ScheduledExecutable, given: Plan) -> Plan:
     """The plan an executable runs under, every layout stated, where `given` is the one it was asked for."""
     made = executable.schedule
@@ -69,11 +71,13 @@ def memory_of(executable: ScheduledExecutable) -> Memory:
     return Memory(given, outputs, schedule.arena, packed)
 
 
+@in_standard_mode
 def schedule_text(schedule: Schedule) -> str:
     """The schedule as `presk dump --stage schedule` prints it."""
     return print_schedule(schedule)
 
 
+@in_standard_mode
 def kernel_texts(schedule: Schedule) -> tuple[str, ...]:
     """The text of each kernel, in the order of their first launches."""
     return tuple(print_kernel(each) for each in schedule.kernels)

@@ -19,6 +19,7 @@ from presk.core.nodes import Program
 from presk.draw import require_seed
 from presk.realization.model import Plan, Realization, read_plan, read_realization
 from presk.run import registry
+from presk.run.mode import in_standard_mode
 from presk.shapes import constants
 from presk.text.diagnostics import did_you_mean, fail
 from presk.train.events import Event, Measurement, Step
@@ -51,6 +52,7 @@ class Run:
         return f"<presk.Run of {len(losses)} steps{ends}>"
 
 
+@in_standard_mode
 def train(
     block: Entry | str,
     *,

@@ -18,6 +18,7 @@ from presk.realization.model import Realization
 from presk.realization.parameters import Leaf, leaves_of
 from presk.realization.quantized import Quantized, quantize
 from presk.run import trees
+from presk.run.mode import in_standard_mode
 from presk.text.diagnostics import PreskError, fail
 
 LEAST_RANK = 2
@@ -51,6 +52,7 @@ class QuantizedWeights:
     changes: tuple[Change, ...]
 
 
+@in_standard_mode
 def quantize_weights(
     program: Program,
     weights: Mapping[str, Any],

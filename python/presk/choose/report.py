@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from presk.choose.contributions import Contributions, SiteGap
 from presk.choose.measure import Decided, Output, OutputGap
+from presk.run.mode import in_standard_mode
 
 if TYPE_CHECKING:
     from presk.choose.gap import Gap
@@ -32,6 +33,7 @@ def figure(value: float | None) -> str:
     return shown
 
 
+@in_standard_mode
 def as_text(gap: Gap) -> str:
     """The whole report."""
     blocks = ["\n".join(heading(gap)), _aligned(outputs_table(gap))]
@@ -43,6 +45,7 @@ def as_text(gap: Gap) -> str:
     return "\n\n".join(blocks)
 
 
+@in_standard_mode
 def as_html(gap: Gap) -> str:
     """The whole report as tables."""
     parts = [f"<p>{'<br>'.join(escape(line) for line in heading(gap))}</p>", _html(outputs_table(gap))]

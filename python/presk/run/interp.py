@@ -21,6 +21,7 @@ from presk.realization.model import Plan, Realization
 from presk.realization.resolve import resolve
 from presk.run import trees
 from presk.run.backend import Backend, Entry, Executable, Value
+from presk.run.mode import in_standard_mode
 from presk.run.values import accept
 from presk.shapes import types
 from presk.shapes.types import Tensor, Type
@@ -67,6 +68,7 @@ class _Exact(Executable):
     training: bool
     leading: dict[str, Value] = field(default_factory=dict[str, Value])
 
+    @in_standard_mode
     def bind(self, /, **leading: Value) -> Executable:
         taken = {name: of for name, of in self._parameters() if name in leading}
         accepted = {
@@ -74,6 +76,7 @@ class _Exact(Executable):
         }
         return _Exact(self.backend, self.entry, self.training, {**self.leading, **accepted})
 
+    @in_standard_mode
     def __call__(self, *args: Value, seed: int = 0, step: int = 0, row_offset: int = 0) -> Value:
         given = iter(args)
         values = [

@@ -17,6 +17,7 @@ import numpy as np
 
 from presk.run import trees
 from presk.run.bits import hash_arrays
+from presk.run.mode import in_standard_mode
 from presk.text.diagnostics import PreskError, fail
 from presk.train import checkpoints
 from presk.train.checkpoints import Mark
@@ -147,6 +148,7 @@ class _Loop:
             if stop.asked:
                 self._say(Remark(f"saved behind step {position.mark.step}: --resume goes on from there"))
 
+    @in_standard_mode
     def _step(self, position: Position, rows: Mapping[str, Any]) -> None:
         training, mark = self.training, position.mark
         step = mark.step + 1
@@ -207,6 +209,7 @@ class _Loop:
         is_place = self._ends_epoch(step) or self._is_due(step)
         return now - self.saved_at > SECONDS or (is_place and self.saving <= GRACE + SHARE * (now - self.began))
 
+    @in_standard_mode
     def _measure(self, position: Position) -> None:
         """The objective's mean over the rows that measure, each batch by its rows; and whether it is the best yet.
 
@@ -239,6 +242,7 @@ class _Loop:
             self.is_best_synced = False
             self.saving += monotonic() - began
 
+    @in_standard_mode
     def _save(self, position: Position) -> None:
         """A checkpoint, unless this step has one."""
         assert self.folder is not None, "asked for where there is one"
