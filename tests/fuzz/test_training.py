@@ -121,6 +121,7 @@ def test_what_a_checkpoint_says_of_itself(seed: int, tmp_path: Path) -> None:
     for _ in range(share(0.2)):
         metadata = {name: str(source.choice(VALUES)) for name in names if source.random() < 0.8}
         metadata |= {"format": checkpoints.FORMAT, "settings": source.choice(["{}", "[]", "1", "{", '{"seed": 1}'])}
+        metadata = checkpoints.sealed(metadata) if source.random() < 0.8 else metadata
         assert refusal(partial(checkpoints.read_mark, tmp_path, metadata)) in (None, "E8081")
         tensor_files.write(tmp_path / "w.safetensors", {"w": np.zeros(1)}, metadata)
         assert refusal(partial(checkpoints.read, tmp_path / "w.safetensors")) == "E8081"

@@ -1,14 +1,16 @@
 """Checkpoints: a training between two steps, in two files of a run's folder.
 
 `step-100.safetensors` holds the parameters under their own paths, so it is a file of weights like any other;
-`step-100.state.safetensors` holds the optimizer's state. Both say in their metadata what they belong to (`Mark`) and
-what their bits' hash is, so that a damaged or foreign file is told before anything is taken from it. Each is written
+`step-100.state.safetensors` holds the optimizer's state. Both say in their metadata what they belong to (`Mark`), the
+hash of their arrays and the hash of the metadata itself, so that a damaged or foreign file is refused before anything
+is taken from it. Each is written
 whole or not at all, the state first: a checkpoint is there where its weights are. Called by the loop, by
 `presk run --weights` and by generation.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Mapping
@@ -31,7 +33,16 @@ FOLDER = "checkpoints"
 BEST = "best.safetensors"
 """The weights with the smallest loss on the rows that measure, in the run's folder."""
 
-FORMAT = "presk-checkpoint-1"
+FORMAT = "presk-checkpoint-2"
+
+UNSEALED = "presk-checkpoint-1"
+"""The form before: its metadata has no hash. Its weights are read, but no training is resumed from it."""
+
+SEAL = "metadata"
+"""The key of the metadata's own hash."""
+
+AROUND = frozenset((SEAL, "presk", "order", "quantized"))
+"""Keys that a tensor file has beside a checkpoint's: of the file's writer and of its layout, which decide no value."""
 
 NAME = re.compile(r"step-([0-9]{1,18})\.safetensors")
 
@@ -81,14 +92,33 @@ def write(folder: Path, parameters: Any, state: Any, mark: Mark) -> None:
     metadata = mark.metadata() | {"parameters": tree_hash(weights)}
     text = to_text(stored)
     path = weights_path(folder, mark.step)
-    tensor_files.write(_state_path(path), text, metadata | {"hash": tree_hash(text)})
-    tensor_files.write(path, weights, metadata)
+    tensor_files.write(_state_path(path), text, sealed(metadata | {"hash": tree_hash(text)}))
+    tensor_files.write(path, weights, sealed(metadata))
 
 
 def write_best(folder: Path, parameters: Any, mark: Mark) -> None:
     """Writes the weights alone, as the best so far. `sync_best` waits until they have reached the disk."""
     weights = trees.map_leaves(parameters, np.asarray)
-    tensor_files.write(folder / BEST, weights, mark.metadata() | {"parameters": tree_hash(weights)}, synced=False)
+    metadata = mark.metadata() | {"parameters": tree_hash(weights)}
+    tensor_files.write(folder / BEST, weights, sealed(metadata), synced=False)
+
+
+def sealed(metadata: Mapping[str, str]) -> dict[str, str]:
+    """The metadata with their own hash, without which a changed digit of `best` or `step` would go unnoticed."""
+    return {**metadata, SEAL: _seal(metadata)}
+
+
+def _seal(metadata: Mapping[str, str]) -> str:
+    said = {name: text for name, text in metadata.items() if name not in AROUND}
+    return f"sha256:{hashlib.sha256(_json(said).encode()).hexdigest()}"
+
+
+def _require_seal(path: Path, metadata: Mapping[str, str]) -> None:
+    """E8081 where the metadata aren't those that were written."""
+    if metadata.get(SEAL) is None and metadata.get("format") == UNSEALED:
+        return
+    if metadata.get(SEAL) != _seal(metadata):
+        raise _damaged(path, "is damaged: its metadata aren't those that were written")
 
 
 def sync_best(folder: Path) -> None:
@@ -141,20 +171,27 @@ def read(path: Path) -> Checkpoint:
     """The checkpoint whose weights are at `path`. E8001, E8003 and E8081 where it can't be read or is damaged."""
     weights = tensor_files.read(path)
     mark = read_mark(path, weights.metadata)
+    named = NAME.fullmatch(path.name)
+    if named is not None and int(named[1]) != mark.step:
+        raise _damaged(path, f"is the checkpoint of step {mark.step}")
     parameters = _whole(path, weights.arrays, weights.metadata.get("parameters"))
     beside = _state_path(path)
     state = tensor_files.read(beside)
     stored = from_text(_whole(beside, state.arrays, state.metadata.get("hash")))
-    if state.metadata.get("parameters") != weights.metadata.get("parameters"):
+    is_of_same = read_mark(beside, state.metadata) == mark
+    if not is_of_same or state.metadata.get("parameters") != weights.metadata.get("parameters"):
         raise _damaged(beside, "belongs to other weights")
     return Checkpoint(stored.get(EXACT, parameters), stored.get("state", {}), mark)
 
 
 def read_mark(path: Path, metadata: Mapping[str, str]) -> Mark:
-    """What a checkpoint's metadata says. E8081 where it isn't one's."""
+    """What a checkpoint's metadata says. E8081 where it isn't one's, or isn't what was written."""
+    if metadata.get("format") == UNSEALED and SEAL not in metadata:
+        raise _damaged(path, "was written by an earlier version, whose checkpoints have no hash of their metadata")
     if metadata.get("format") != FORMAT:
         raise _damaged(path, "isn't a checkpoint of a training")
-    known = {"format", "settings", "step", "epoch", "place", "best", "stale", "parameters", "hash", "presk", "order"}
+    _require_seal(path, metadata)
+    known = {"format", "settings", "step", "epoch", "place", "best", "stale", "parameters", "hash", *AROUND}
     try:
         settings = cast(dict[str, str], json.loads(metadata["settings"]))
         step, epoch, place = (int(metadata[name]) for name in ("step", "epoch", "place"))
@@ -192,7 +229,8 @@ def read_weights(path: Path, names: Mapping[str, str] | None = None) -> tuple[An
     """
     file = find_weights(path)
     found = tensor_files.read(file)
-    if found.metadata.get("format") == FORMAT:
+    if found.metadata.get("format") in (FORMAT, UNSEALED) or SEAL in found.metadata:
+        _require_seal(file, found.metadata)
         _require_whole(file, found.arrays, found.metadata.get("hash", found.metadata.get("parameters")))
     return tensor_files.tree_of(file, found, names), found.metadata
 

@@ -17,6 +17,7 @@ from presk.text.diagnostics import fail
 from presk.text.files import is_file, make_folder, read_bytes, shown, unwritable, write_bytes
 from presk.train import checkpoints
 from presk.train.events import Measurement, Step, from_data
+from presk.train.folder_lock import FolderLock
 
 CONFIG = "config.json"
 METRICS = "metrics.jsonl"
@@ -29,6 +30,7 @@ class RunFolder:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._metrics: IO[bytes] | None = None
+        self._lock = FolderLock(path)
 
     def require_free(self) -> None:
         """E8080 where the folder holds a run.
@@ -38,11 +40,18 @@ class RunFolder:
         if checkpoints.steps(self.path):
             hint = "--resume goes on with it, --out NAME begins another"
             raise fail("E8080", f"the folder `{shown(self.path)}` holds a run already", hint=hint)
+        self._lock.require_free()
+
+    def lock(self) -> None:
+        """Keeps other trainings out of the folder until it is closed. E8080 where one has it."""
+        self._lock.take()
 
     def begin(self, config: Mapping[str, Any]) -> None:
         """Makes the folder of a new run. E8080 where it holds one already, E8002 where it can't be made."""
         self.require_free()
         make_folder(self.path)
+        self.lock()
+        self.require_free()  # a run that ended between the two may have left a checkpoint
         try:
             (self.path / checkpoints.FOLDER).mkdir(exist_ok=True)
         except OSError as error:
@@ -94,13 +103,16 @@ class RunFolder:
             raise unwritable(self.path / METRICS, error) from error
 
     def close(self) -> None:
-        """Lets go of the log."""
-        if self._metrics is not None:
-            metrics, self._metrics = self._metrics, None
-            try:
-                metrics.close()
-            except OSError as error:
-                raise unwritable(self.path / METRICS, error) from error
+        """Lets go of the log and of the folder."""
+        try:
+            if self._metrics is not None:
+                metrics, self._metrics = self._metrics, None
+                try:
+                    metrics.close()
+                except OSError as error:
+                    raise unwritable(self.path / METRICS, error) from error
+        finally:
+            self._lock.release()
 
     def _open(self, mode: str) -> None:
         try:

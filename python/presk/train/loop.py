@@ -112,6 +112,7 @@ class _Loop:
     def resume(self) -> Position:
         """The position of the folder's newest checkpoint that can be read."""
         assert self.folder is not None, "what goes on has a folder"
+        self.folder.lock()
         found, damaged = checkpoints.newest(self.folder.path, self.training.settings)
         for each in damaged:
             self._say(Remark(f"{each.message}: going on from step {found.mark.step}"))

@@ -16,7 +16,7 @@ from presk.exact.values import ExactArray
 from presk.run import tensor_files, trees
 from presk.text.diagnostics import PreskError
 from presk.train import checkpoints
-from presk.train.checkpoints import Mark
+from presk.train.checkpoints import Mark, sealed
 
 SETTINGS = {"program": "sha256:00", "realization": "f32", "seed": "7", "batch": "4"}
 
@@ -164,7 +164,7 @@ def test_what_is_no_checkpoint(folder: Path) -> None:
     with pytest.raises(PreskError, match="isn't a checkpoint") as caught:
         checkpoints.read(path)
     assert caught.value.code == "E8081"
-    tensor_files.write(path, parameters(), {"format": checkpoints.FORMAT, "step": "one"})
+    tensor_files.write(path, parameters(), sealed({"format": checkpoints.FORMAT, "step": "one"}))
     with pytest.raises(PreskError, match="doesn't say what it belongs to"):
         checkpoints.read(path)
     with pytest.raises(PreskError) as caught:
@@ -208,7 +208,56 @@ BARE = {"format": checkpoints.FORMAT, "settings": "{}", "step": "1", "epoch": "1
 
 @pytest.mark.parametrize("best", ["0x1p99999", "nan?", ""])
 def test_a_best_loss_that_is_no_number_is_refused(best: str) -> None:
-    assert checkpoints.read_mark(Path("x"), {**BARE, "best": "-0x1.8p+1"}).best == -3
+    assert checkpoints.read_mark(Path("x"), sealed({**BARE, "best": "-0x1.8p+1"})).best == -3
     with pytest.raises(PreskError) as error:
-        checkpoints.read_mark(Path("x"), {**BARE, "best": best})
+        checkpoints.read_mark(Path("x"), sealed({**BARE, "best": best}))
     assert error.value.code == "E8081"
+
+
+def test_a_renamed_checkpoint_is_refused(folder: Path) -> None:
+    write(folder, 3)
+    for ending in (".safetensors", ".state.safetensors"):
+        (folder / checkpoints.FOLDER / f"step-3{ending}").rename(folder / checkpoints.FOLDER / f"step-4{ending}")
+    with pytest.raises(PreskError, match="is the checkpoint of step 3"):
+        checkpoints.read(checkpoints.weights_path(folder, 4))
+
+
+def test_a_checkpoint_of_the_form_before_gives_weights_alone(folder: Path) -> None:
+    metadata = {**BARE, "format": checkpoints.UNSEALED, "parameters": checkpoints.tree_hash(parameters())}
+    path = checkpoints.weights_path(folder, 1)
+    tensor_files.write(path, parameters(), metadata)
+    assert checkpoints.read_weights(path)[1]["step"] == "1"
+    with pytest.raises(PreskError, match="an earlier version"):
+        checkpoints.read(path)
+
+
+@pytest.mark.parametrize("state", [False, True], ids=["weights", "state"])
+def test_any_changed_character_of_the_metadata_is_refused(folder: Path, state: bool) -> None:
+    """In the weights' file and in the state's: every value, and a key that would no longer be seen."""
+    checkpoints.write(folder, parameters(), {"m": np.ones(2)}, replace(mark(2), best=0.5, stale=1, notes={"said": "x"}))
+    path = checkpoints.weights_path(folder, 2)
+    changed = path.with_suffix(".state.safetensors") if state else path
+    whole = changed.read_bytes()
+    metadata = tensor_files.read(changed).metadata
+    for name, text in metadata.items():
+        if name in ("presk", "order"):
+            continue
+        for before, after in (
+            (f'"{name}":"', f'"{name[:-1]}_":"'),
+            (f'"{name}":"{text[:1]}', f'"{name}":"{other(text)}'),
+        ):
+            assert before.encode() in whole
+            changed.write_bytes(whole.replace(before.encode(), after.encode(), 1))
+            with pytest.raises(PreskError) as caught:
+                checkpoints.read(path)
+            assert caught.value.code == "E8081", name
+            if not state:
+                with pytest.raises(PreskError):
+                    checkpoints.read_weights(path)
+    changed.write_bytes(whole)
+    assert checkpoints.read(path).mark.best == 0.5
+
+
+def other(text: str) -> str:
+    """Another first character of the same length in the file."""
+    return "y" if text[:1] == "x" else "x"

@@ -197,14 +197,16 @@ CODES: dict[str, Code] = {
     ),
     "E8080": Code(
         "a folder that holds a run",
-        "A run has a folder of its own, which nothing else overwrites. `--resume` goes on with the run in it.",
+        "A run has a folder of its own, which nothing else overwrites. `--resume` goes on with the run in it. While a "
+        "training runs, the file `lock` in its folder keeps others out; the lock of a process that is gone is free.",
         "presk train examples/regression/regression.psk --out runs/regression",
     ),
     "E8081": Code(
         "no checkpoint, or a damaged one",
-        "A checkpoint says what it belongs to and what its bits' hash is. One that is cut short, changed or not of a "
-        "training is passed over for the one before it; where there is none, nothing can go on. Whoever runs or loads "
-        "weights that a training wrote is told so too: another checkpoint of the run may be whole.",
+        "A checkpoint says what it belongs to, and has the hashes of its arrays and of what it says. One that is cut "
+        "short, changed or not of a training is left out for the one before it; without one no run can be resumed. "
+        "Running or loading weights that have changed since a training wrote them raises it too: another checkpoint of "
+        "the run may be whole.",
         "presk train examples/regression/regression.psk --resume --out runs/none",
     ),
     "E8082": Code(
