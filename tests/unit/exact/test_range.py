@@ -69,6 +69,33 @@ def test_the_logarithm_of_a_sigmoid() -> None:
                 assert abs(found.mid[()] + softplus(-mpf(value))) <= found.radius[()] <= 1e-30 * max(1, abs(value))
 
 
+ROWS = [[0.0, 200.0], [-3.0, 1e31], [1e300, -1e300, 1e300], [0.0, -1e5, -3e38], [1.0, 2.0, 3.0], [5e-324, 0.0], [7.0]]
+
+
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("certify", [True, False])
+def test_rows_keep_what_is_far_below_their_largest(row: list[float], certify: bool) -> None:
+    text = "fn f(x: real[n]) { (log_softmax(x, axis = n), softmax(x, axis = n), logsumexp(x, axis = n)) }"
+    logs, shares, whole = run(text, row, dims={"n": len(row)}, certify=certify, bits=256)
+    with mp.workprec(5000):
+        most = max(row)
+        others = sorted(row)[:-1]
+        excess = mp.log1p(sum((mp.exp(mpf(x) - most) for x in others), mpf(0)))
+        for at, x in enumerate(row):
+            log = mpf(x) - most - excess
+            assert abs(logs.mid[at] - log) <= abs(log) * mpf(2) ** -55
+            assert abs(shares.mid[at] - mp.exp(log)) <= mp.exp(log) * mpf(2) ** -55
+            found = run(
+                "fn f(x: real[n], t: nat < n) { cross_entropy(x, t) }",
+                row,
+                np.asarray(at),
+                dims={"n": len(row)},
+                certify=certify,
+            )
+            assert abs(found.mid[()] + log) <= abs(log) * mpf(2) ** -55
+        assert abs(whole.mid[()] - (most + excess)) <= abs(most + excess) * mpf(2) ** -55
+
+
 def test_what_is_beyond_is_refused_or_0_to_within_a_radius() -> None:
     deep = "fn f(x: real) -> real { %s(-exp(exp(x))) }"
     found = run(deep % "sigmoid", 10.0, certify=True)

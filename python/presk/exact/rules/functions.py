@@ -130,7 +130,7 @@ def _floor_of(site: Site, at: int, x: Element) -> Element:
 
 def _relu(run: Run, site: Site, flat: Flat) -> Flat:
     if run.certify:
-        return [through(nonnegative, x, "relu") for x in flat]
+        return flat if everywhere_above(flat, ZERO) else [through(nonnegative, x, "relu") for x in flat]
     out: Flat = []
     for x in flat:
         above = x > ZERO
@@ -144,6 +144,10 @@ def _abs(run: Run, site: Site, flat: Flat) -> Flat:
 
 def squares(flat: Flat) -> Flat:
     """x² of enclosures, with their lower bounds."""
+    if flat and isinstance(flat[0], arb):
+        found = [x * x for x in flat]
+        if everywhere_above(found, ZERO):
+            return found
     return [through(square, x, "square") for x in flat]
 
 

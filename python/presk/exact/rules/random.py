@@ -183,7 +183,7 @@ def _defaults(settings: tuple[Reals, ...]) -> tuple[Reals, Reals]:
 
 def _sampled(run: Run, site: Site, row: Flat, temperature: Element, top_k: int, top_p: Element, uniform: float) -> Any:
     """The position that one uniform chooses. Depends where it can't be told."""
-    _, rest = distances(run, row)
+    _, _, rest = distances(run, row)
     weights = [(element / temperature).exp() for element in rest]
     weights = [weight if run.certify or isinstance(weight, Undefined) else weight.mid() for weight in weights]
     allowed = list(range(len(row)))

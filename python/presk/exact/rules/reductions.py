@@ -17,11 +17,12 @@ from flint import arb
 
 from presk.exact import decisions
 from presk.exact.context import Frame, Run
-from presk.exact.elements import Depends, Element, Undefined, ball_of
+from presk.exact.elements import Depends, Element, Undefined, ball_of, through
 from presk.exact.intervals import ZERO
 from presk.exact.layouts import Flat, Picker, permuted, pick, position_text, repeated, rows_of
 from presk.exact.reals import Reals, ones
 from presk.exact.rules.elementwise import entries_within_age, in_doubt
+from presk.exact.rules.exponentials import NEAR, everywhere_above, exponential
 from presk.exact.rules.functions import quotients
 from presk.exact.rules.task import Compute, Task, Value, children, names_of, volume
 from presk.shapes.align import align
@@ -188,20 +189,38 @@ def _collect(tree: Value, parts: Flat) -> None:
 # Exponentials of rows
 
 
-def distances(run: Run, row: Flat) -> tuple[Element, Flat]:
-    """One exact number near the row's maximum, and the row less that number. The row isn't empty."""
+def distances(run: Run, row: Flat) -> tuple[int, Element, Flat]:
+    """Where the row's largest element is, one exact number there, and the row less it. The row isn't empty."""
     balls = [ball_of(element) for element in row if not isinstance(element, Undefined)]
     if len(balls) < len(row):
         undefined = next(element for element in row if isinstance(element, Undefined))
-        return undefined, [undefined] * len(row)
-    near = max(balls) if not run.certify else max(ball.mid() for ball in balls)
-    return near, [element - near for element in row]
+        return 0, undefined, [undefined] * len(row)
+    points = [ball.mid() for ball in balls] if run.certify else balls
+    near = max(points)
+    return points.index(near), near, [element - near for element in row]
 
 
-def log_sum(run: Run, row: Flat) -> Element:
-    """log Σ exp over a row that isn't empty."""
-    near, rest = distances(run, row)
-    return near + total_of([element.exp() for element in rest]).log()
+def exponentials_of(row: Flat) -> Flat:
+    """e to each of a row, however far below 0."""
+    if everywhere_above(row, FAR_BELOW):
+        return [x.exp() for x in row]
+    return [through(exponential, x, "exp") for x in row]
+
+
+def log_sum(run: Run, row: Flat) -> tuple[Element, Flat, Element]:
+    """A number near the row's largest element, the row less it, and log Σ exp of that.
+
+    The largest element's exponential is near 1, so that the others, however small, are what is left beside 0. The row
+    isn't empty.
+    """
+    at, near, rest = distances(run, row)
+    others = exponentials_of(rest)
+    others[at] = rest[at].expm1()
+    return near, rest, total_of(others).log1p()
+
+
+FAR_BELOW = -NEAR
+"""Exponentials from here on are not flint's own."""
 
 
 def plan_logsumexp(task: Task) -> Compute:
@@ -213,7 +232,8 @@ def plan_logsumexp(task: Task) -> Compute:
         if not rows.length:
             flat: Flat = [Undefined(site, "is the logarithm of an empty sum", at) for at in range(rows.count)]
         else:
-            flat = [log_sum(frame.run, row) for row in rows.of(x.points())]
+            sums = [log_sum(frame.run, row) for row in rows.of(x.points())]
+            flat = [near + excess for near, _, excess in sums]
         return frame.run.reals(flat)
 
     return compute
@@ -270,7 +290,7 @@ def plan_softmax(task: Task) -> Compute:
             return [undefined or masked.empty(at)] * len(row)
         if not row:
             return row
-        exponentials = [element.exp() for element in distances(run, within)[1]]
+        exponentials = exponentials_of(distances(run, within)[2])
         total = total_of(exponentials)
         if not run.certify and isinstance(total, arb):
             total = total.mid()
@@ -297,7 +317,10 @@ def _shares(row: Flat, allowed: Flat | None) -> Flat:
 
     Depends where the mask is undefined, ValueError where care is due.
     """
-    exponentials = [x.exp() for x in (row if allowed is None else compress(row, allowed))]
+    within = row if allowed is None else list(compress(row, allowed))
+    if not min(within) > FAR_BELOW:
+        raise ValueError("an element is far below the others")
+    exponentials = [x.exp() for x in within]
     total = total_of(exponentials)
     if not isinstance(total, arb) or not total > ZERO or not total.is_finite():
         raise ValueError("an undefined element, an empty row, or exponents that leave flint's range")
@@ -319,11 +342,13 @@ def plan_log_softmax(task: Task) -> Compute:
             return [undefined or masked.empty(at)] * len(row)
         if not row:
             return row
-        whole = log_sum(run, within)
+        _, rest, excess = log_sum(run, within)
+        found = [element - excess for element in rest]
         if allowed is None:
-            return [element - whole for element in row]
+            return found
         refused = Undefined(site, "is the logarithm of a probability that the mask makes 0")
-        return [element - whole if place else refused for element, place in zip(row, allowed, strict=True)]
+        left = iter(found)
+        return [next(left) if place else refused for place in allowed]
 
     def compute(frame: Frame, x: Reals, mask: Flat | None = None) -> Reals:
         rows = [one(frame.run, at, row, allowed) for at, row, allowed in masked.of(x, mask)]
@@ -351,7 +376,8 @@ def plan_cross_entropy(task: Task) -> Compute:
             return masked.empty(at)
         if allowed is not None and not allowed[target]:
             return Undefined(site, "is the entropy of a target that the mask refuses", at)
-        return log_sum(run, within) - row[target]
+        near, _, excess = log_sum(run, within)
+        return excess - (row[target] - near)
 
     def compute(frame: Frame, x: Reals, targets: Flat, mask: Flat | None = None) -> Reals:
         wanted = pick(spread, targets)
