@@ -22,6 +22,7 @@ from presk.core.bind import bind
 from presk.core.nodes import Program as Core
 from presk.exact.constants import ball_of_constant
 from presk.exact.values import ExactArray
+from presk.realization.mixed import expanded
 from presk.realization.model import Plan, Realization
 from presk.run import registry, trees
 from presk.run.backend import Entry as BoundEntry
@@ -222,7 +223,7 @@ class Specializer:
         settings = self.settings
         return Call(
             BoundEntry(self.entry.name, made.core),
-            settings.realization,
+            expanded(settings.realization, made.core),
             settings.plan,
             [accept(each.name or "", each.type, value) for each, value in given],
             training=settings.training,
@@ -251,7 +252,7 @@ class Specializer:
         settings = self.settings
         executable = self.backend.prepare(
             BoundEntry(self.entry.name, core),
-            settings.realization,
+            expanded(settings.realization, core),
             settings.plan,
             threads=settings.threads,
             training=settings.training,

@@ -115,7 +115,11 @@ THREADS = click.option(
 _RUNNING = (
     click.option("--backend", metavar="NAME", help="interp, kernel or native.  [default: native]"),
     click.option(
-        "--realize", metavar="R", default="f32", show_default=True, help="f64, f32, bf16, f64+fma, f32+fma or @FILE."
+        "--realize",
+        metavar="R",
+        default="f32",
+        show_default=True,
+        help="f64, f32, bf16, f64+fma, f32+fma, bf16/f32 or @FILE.",
     ),
     click.option("--plan", metavar="PLAN", default="auto", show_default=True, help="auto, default, scalar or @FILE."),
     THREADS,

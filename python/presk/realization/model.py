@@ -26,7 +26,10 @@ from presk.text.spans import Source
 
 FLOAT_TYPES = ("f64", "f32", "bf16")
 
-NAMES = (*FLOAT_TYPES, "f64+fma", "f32+fma")
+MIXED = "bf16/f32"
+"""The rule that `realization.mixed` writes out for an entry, as a default."""
+
+NAMES = (*FLOAT_TYPES, "f64+fma", "f32+fma", MIXED)
 """The realizations that have a short name."""
 
 RULES = ("auto", "default", "scalar")
@@ -70,13 +73,18 @@ class Realization:
     @property
     def is_uniform(self) -> bool:
         """Whether one type and sequential sums say it all."""
-        return not (self.storage or self.round or self.accum or self.order or self.params or self.quant)
+        return self.default != MIXED and not self._maps
+
+    @property
+    def _maps(self) -> bool:
+        """Whether anything is said of single sites, sums or parameters."""
+        return bool(self.storage or self.round or self.accum or self.order or self.params or self.quant)
 
     @property
     def name(self) -> str:
         """Its short name, such as `f32+fma`; with `~` and the start of its hash where that doesn't say it all."""
         short = f"{self.default}+fma" if self.fma else self.default
-        return short if self.is_uniform else f"{short}~{self.hash.removeprefix('sha256:')[:HASH_SHOWN]}"
+        return f"{short}~{self.hash.removeprefix('sha256:')[:HASH_SHOWN]}" if self._maps else short
 
     @property
     def hash(self) -> str:
@@ -190,7 +198,7 @@ def _is_short(made: Realization) -> bool:
     """Whether only `default` and `fma` are given, and are what they should be."""
     rest = [field for field in fields(made) if field.name not in ("default", "fma")]
     given = (type(made.default), type(made.fma))  # a caller from Python may have given anything
-    is_plain = given == (str, bool) and made.default in FLOAT_TYPES
+    is_plain = given == (str, bool) and made.default in (*FLOAT_TYPES, MIXED)
     return is_plain and all(getattr(made, field.name) is field.default for field in rest)
 
 

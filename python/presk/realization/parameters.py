@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from presk.core.nodes import Program
-from presk.realization.model import Realization
+from presk.realization.model import MIXED, Realization
 from presk.shapes.types import Stacked, Tensor, Type, fields_of
 
 
@@ -38,7 +38,8 @@ def type_at_rest(realization: Realization, path: tuple[str, ...], has_axes: bool
     name = ".".join(path)
     if name in realization.quant:
         return "f32"
-    stored = realization.params.get(name, realization.default)
+    default = "f32" if realization.default == MIXED else realization.default
+    stored = realization.params.get(name, default)
     return stored if has_axes or stored != "bf16" else "f32"
 
 

@@ -18,6 +18,7 @@ from presk.core.names import bare
 from presk.core.nodes import Apply, Let, Program
 from presk.core.printer import bodies
 from presk.core.sites import NoSite, Site, find_sites, sites
+from presk.realization.mixed import expanded
 from presk.realization.model import Plan, Realization
 from presk.realization.parameters import Leaf, leaves_of
 from presk.text.cursor import shown
@@ -68,6 +69,7 @@ class Resolved:
 
 def resolve(realization: Realization, plan: Plan, program: Program) -> Resolved:
     """The choices for an entry's simplified Core. Raises PreskError E7002, naming the key and the condition."""
+    realization = expanded(realization, program)
     for_primal = _require_written_for(realization, program, "the realization")
     plan_for_primal = _require_written_for(plan, program, "the plan")
     if plan.realization is not None and plan.realization != realization.name:

@@ -79,7 +79,7 @@ class ScheduledBackend(Backend):
         chosen: dict[str, list[Chosen]] = {}
         # Constants are rounded here, printed and read again.
         with _native.StandardMode():
-            said = choices(realization, plan or Plan(), entry.program, machine.planned_for(count))
+            said = choices(realization, plan or Plan(), entry.program, machine.planned_for(count), donate)
             schedule = record(entry.program, said, donate, chosen)
             require_memory(entry.name, schedule.arena)
             made = _compiled(print_schedule(schedule), self.compile)

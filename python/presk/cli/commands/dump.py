@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import click
 
 from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, QUIET, TRAINING
+from presk.cli.programs import core_of_entry, core_of_step, train_block
 
 if TYPE_CHECKING:
-    from presk.api.program import Entry
     from presk.core.nodes import Program
 
 PLAN = "plan"
@@ -32,7 +32,7 @@ STAGES = ("ast", "core", "groups", *REALIZED)
     help=f"One of {', '.join(STAGES)}.  [with --plan: plan]",
 )
 @click.option("--train", "block", metavar="NAME", help="The step of this train block, at its batch; alone, its text.")
-@click.option("--realize", metavar="R", help="f64, f32, bf16, f64+fma, f32+fma or @FILE.  [default: f32]")
+@click.option("--realize", metavar="R", help="f64, f32, bf16, f64+fma, f32+fma, bf16/f32 or @FILE.  [default: f32]")
 @click.option("--plan", metavar="PLAN", help="auto, default, scalar or @FILE.  [default: default; of plan: auto]")
 @click.option("-o", "--out", metavar="FILE", help="In the stage plan: write it there, for --plan @FILE.")
 @click.option("--expand", is_flag=True, help="Write statements over runs out as loops, in the stage kernel.")
@@ -83,7 +83,9 @@ def command(
     if expand and stage != "kernel":
         raise click.UsageError(f"--expand doesn't apply to the stage {stage}")
     program, donated = (
-        _entry(file, entry, consts, dims, training, quiet) if block is None else _step(file, block, consts)
+        core_of_entry(file, entry, consts, dims, training, quiet)
+        if block is None
+        else core_of_step(file, block, consts)
     )
     if stage == "core":
         from presk.core.printer import print_program
@@ -101,45 +103,18 @@ def command(
         click.echo(shown.rstrip("\n"))
 
 
-def _entry(
-    file: str, entry: str | None, consts: dict[str, str], dims: dict[str, int], training: bool, quiet: bool
-) -> tuple[Program, tuple[int, ...]]:
-    """An entry's simplified Core; nothing is donated to it."""
-    from presk.api.compiled import compile
-    from presk.cli.choose import choose_entry
-    from presk.run.registry import fastest
-
-    chosen = choose_entry(file, entry, consts, quiet)
-    return compile(chosen, backend=fastest(), dims=dims, training=training).core(), ()
-
-
-def _step(file: str, block: str, consts: dict[str, str]) -> tuple[Program, tuple[int, ...]]:
-    """The step of a train block, and the parameters that are donated to it."""
-    from presk.api.training import step_core
-    from presk.train.step import DONATED
-
-    return step_core(_block(file, block, consts)), DONATED
-
-
 def _dump_step_text(file: str, block: str, consts: dict[str, str]) -> None:
     from presk.train.step import open_task, step_text
 
-    found = _block(file, block, consts)
+    found = train_block(file, block, consts)
     checked = found.program.checked
     click.echo(step_text(open_task(checked, checked.trains[found.name])).rstrip("\n"))
-
-
-def _block(file: str, block: str, consts: dict[str, str]) -> Entry:
-    from presk.api.program import load
-    from presk.cli.commands.train import sole_block
-
-    program = load(file, consts)
-    return program[sole_block(program, block)]
 
 
 def _plan(program: Program, donated: tuple[int, ...], realize: str, plan: str, out: str | None) -> str:
     """What a plan says of an entry's nests: for `auto` with its reasons. Written to `out` as a plan file, if given."""
     from presk.kernel.lowered import Chosen
+    from presk.realization.mixed import expanded
     from presk.realization.model import read_plan, read_realization
     from presk.run.machine import planned_for
     from presk.run.record.choices import choices
@@ -147,8 +122,8 @@ def _plan(program: Program, donated: tuple[int, ...], realize: str, plan: str, o
     from presk.run.record.recorder import record
 
     machine, chosen = planned_for(), dict[str, list[Chosen]]()
-    given, read = read_realization(realize), read_plan(plan)
-    record(program, choices(given, read, program, machine), donated, chosen=chosen)
+    given, read = expanded(read_realization(realize), program), read_plan(plan)
+    record(program, choices(given, read, program, machine, donated), donated, chosen=chosen)
     stated = stated_plan(read, program, given.name, chosen)
     if out is not None:
         stated.write(out)
@@ -159,6 +134,7 @@ def _realized(program: Program, donated: tuple[int, ...], stage: str, realize: s
     """The schedule of an entry's simplified Core, or its kernels, or the code made of them."""
     from presk.kernel.dump import print_dump
     from presk.kernel.lowered import Chosen
+    from presk.realization.mixed import expanded
     from presk.realization.model import Plan, read_plan, read_realization
     from presk.run.machine import planned_for
     from presk.run.record.choices import choices
@@ -168,8 +144,8 @@ def _realized(program: Program, donated: tuple[int, ...], stage: str, realize: s
     from presk.run.record.text import print_schedule
 
     machine, chosen = planned_for(), dict[str, list[Chosen]]()
-    given, read = read_realization(realize), read_plan(plan)
-    schedule = record(program, choices(given, read, program, machine), donated, chosen=chosen)
+    given, read = expanded(read_realization(realize), program), read_plan(plan)
+    schedule = record(program, choices(given, read, program, machine, donated), donated, chosen=chosen)
     if stage == "schedule":
         return print_schedule(schedule)
     if stage in ("clif", "asm"):
@@ -178,7 +154,7 @@ def _realized(program: Program, donated: tuple[int, ...], stage: str, realize: s
         return print_clif(schedule) if stage == "clif" else print_machine_code(schedule)
     reasons = print_chosen(machine, chosen) if read.rule == "auto" else ""
     made = launches(schedule.steps)
-    plain = record(program, choices(given, Plan("default"), program), donated) if reasons else schedule
+    plain = record(program, choices(given, Plan("default"), program, donate=donated), donated) if reasons else schedule
     unfused = launches(plain.steps) + saved(program)
     text = print_dump(schedule.kernels, made, schedule.realization, unfused, unfused - made, expand=expand)
     return reasons + text

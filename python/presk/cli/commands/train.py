@@ -37,7 +37,7 @@ def _changes(_ctx: click.Context, parameter: click.Parameter, given: tuple[str, 
 
 RUNNING = (
     click.option("--backend", metavar="NAME", help="interp, kernel or native.  [default: native]"),
-    click.option("--realize", metavar="R", help="f64, f32, bf16, f64+fma, f32+fma or @FILE.  [default: f32]"),
+    click.option("--realize", metavar="R", help="f64, f32, bf16, f64+fma, f32+fma, bf16/f32 or @FILE.  [default: f32]"),
     click.option("--plan", metavar="PLAN", default="auto", show_default=True, help="auto, default, scalar or @FILE."),
     THREADS,
     click.option("--bits", type=int, metavar="N", default=256, show_default=True, help="Precision of the reference."),

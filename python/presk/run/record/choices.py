@@ -6,7 +6,7 @@ Called by whoever records a schedule.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,8 +14,11 @@ from presk.core.nodes import Apply, Let, Program
 from presk.kernel.lower.contraction import LABELS
 from presk.kernel.lowered import Layout, Machine, SiteChoice, Split
 from presk.kernel.nodes import Element, ElementKind
+from presk.realization.mixed import expanded
 from presk.realization.model import Plan, Realization
+from presk.realization.parameters import leaves_of
 from presk.realization.resolve import LeafNumbers, SiteNumbers, resolve
+from presk.realization.rest import sites_at_rest
 from presk.run.record.frame import Choices
 from presk.shapes.types import Tensor
 
@@ -31,16 +34,31 @@ INTEGERS: Mapping[str, ElementKind] = {"int8": "int8", "int4": "int4"}
 """The types of quantised parameters."""
 
 
-def choices(realization: Realization, plan: Plan, program: Program, machine: Machine | None = None) -> Choices:
+def choices(
+    realization: Realization,
+    plan: Plan,
+    program: Program,
+    machine: Machine | None = None,
+    donate: Sequence[int] = (),
+) -> Choices:
     """What a realization and a plan say of an entry's simplified Core. `machine` is what the plan `auto` looks at.
 
-    What an adjoint computes again and can't in the nests that read it is stored in the arithmetic type. Raises
-    PreskError E7002 where they name what the entry hasn't, or were written for another one.
+    `donate` are the arguments whose types at rest the results keep (`realization.rest`). What an adjoint computes again
+    and can't in the nests that read it is stored in the arithmetic type. Raises PreskError E7002 where they name what
+    the entry hasn't, or were written for another one.
     """
+    realization = expanded(realization, program)
     resolved = resolve(realization, plan, program)
     sites = {place: _site(said, realization.fma) for place, said in resolved.sites.items()}
     layouts = {place: _layout(said) for place, said in resolved.layouts.items()}
     elements = {path: _resting(said) for path, said in resolved.parameters.items()}
+    rest = {path: element.kind for path, (element, _) in elements.items()}
+    for leaf in leaves_of(program) if donate else ():
+        if leaf.tensor.axes or leaf.layers:  # single numbers rest in the arithmetic type, as they are computed
+            rest.setdefault(leaf.full, realization.default)
+    for place, kind in sites_at_rest(realization, program, donate, rest).items():
+        said = resolved.sites.get(place, resolved.others)
+        sites[place] = _site(replace(said, storage=kind), realization.fma)
     other_sites, one_lane = _site(resolved.others, realization.fma), plan.rule == "scalar"
     again = replace(other_sites, storage=ARITHMETIC[other_sites.storage])
 

@@ -85,7 +85,7 @@ def repeat(recorder: Recorder, frame: Frame, let: Let, loop: Loop) -> Handle:
             break
         elements = wider
     for before, view, element, kind in zip(held, state, elements, kinds, strict=True):
-        recorder.steps.append(_moved(before, element, volume(kind), view))
+        recorder.steps.append(moved(before, element, volume(kind), view))
     stacks = _stack(recorder, loop, result, counter)
     _advance(recorder, result, state, elements, kinds)
     recorder.steps.append(Repeat(counter, loop.trips, loop.reversed, cast("tuple[Step, ...]", tuple(result.steps))))
@@ -173,7 +173,7 @@ def _wider(one: Element, other: Element) -> Element:
     return one if groups.WIDTH[one.kind] >= groups.WIDTH[other.kind] else other
 
 
-def _moved(before: Held, element: Element, count: int, target: View) -> Copy | Convert:
+def moved(before: Held, element: Element, count: int, target: View) -> Copy | Convert:
     """The elements at another place, widened or narrowed where the types differ."""
     if before.element.kind == element.kind or element.kind not in groups.WIDTH:
         return Copy(element, count, before.view, target)
@@ -191,7 +191,7 @@ def _advance(
         if following.view == view:
             continue
         twin = recorder.fresh(element, volume(kind))
-        recorder.steps.append(_moved(following, element, volume(kind), twin))
+        recorder.steps.append(moved(following, element, volume(kind), twin))
         swaps.append(Swap(view.buffer, twin.buffer))
     recorder.steps = outer
     result.steps.extend(swaps)

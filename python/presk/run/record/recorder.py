@@ -8,7 +8,7 @@ and taken out again by `record.coalesce`; `record.arena` then gives every buffer
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from presk.core.groups import BodyGroups, Group, partition
@@ -31,6 +31,7 @@ from presk.core.nodes import (
 )
 from presk.kernel.lowered import Chosen, Lowered
 from presk.kernel.nodes import Element, Kernel
+from presk.realization.rest import handed_on, loses_its_type
 from presk.run.record import groups, loops, random
 from presk.run.record.arena import place
 from presk.run.record.coalesce import Recorded, coalesce
@@ -38,10 +39,10 @@ from presk.run.record.epilogues import joins_of
 from presk.run.record.frame import Choices, Frame
 from presk.run.record.fuse import fused
 from presk.run.record.handles import Handle, Held, Known, Tree, build, component, leaves, replaced, volume
-from presk.run.record.loops import LeafMap
+from presk.run.record.loops import LeafMap, moved
 from presk.run.record.numbering import numbered
 from presk.run.record.quantised import quantised
-from presk.run.record.schedule import Copy, Fixed, Input, Name, Output, Schedule, View
+from presk.run.record.schedule import Fixed, Input, Name, Output, Schedule, View
 from presk.shapes.types import Shape, Tensor
 from presk.shapes.types import leaves as type_leaves
 
@@ -162,7 +163,7 @@ def record(
         name = parameter.name or f"%{parameter.number}"
         arguments.append(build(parameter.type, leaf, (name,)))
     result = recorder.enter(program.entry, arguments, ())
-    outputs = _outputs(recorder, program, result)
+    outputs = _outputs(recorder, program, result, _at_rest(program, inputs, donate))
     steps, shared = coalesce(recorder.steps, recorder.regions, inputs)
     outputs = [Output(o.path, o.element, o.shape, shared.get(at)) for at, o in enumerate(outputs)]
     if choices.fuses:
@@ -195,13 +196,23 @@ def _input(inputs: list[Input], choices: Choices, path: tuple[str, ...], tensor:
     return quantised(view, element, tensor, View(Name("h", len(inputs) - 1)), layers)
 
 
-def _outputs(recorder: Recorder, program: Program, result: Handle) -> list[Output]:
-    """Copies the result's leaves to outputs."""
+def _at_rest(program: Program, inputs: Sequence[Input], donate: Sequence[int]) -> dict[str, Element]:
+    """The types that leaves of the result keep, by their paths: those of the arguments they take the place of."""
+    elements = {each.path: each.element for each in inputs}
+    return {result: elements[given] for given, result in handed_on(program, donate) if elements[given].scales is None}
+
+
+def _outputs(recorder: Recorder, program: Program, result: Handle, rest: Mapping[str, Element]) -> list[Output]:
+    """Copies the result's leaves to outputs; what has a type at rest is brought to it, or refused if it is narrower."""
     outputs: list[Output] = []
     kinds = list(type_leaves(program.entry.result))
     for (path, tensor), handle in zip(kinds, leaves(result), strict=True):
         held = groups.held(recorder, handle, tensor)
         target = View(Name("o", len(outputs)))
-        outputs.append(Output(".".join(path), held.element, tensor.sizes))
-        recorder.steps.append(Copy(held.element, volume(tensor), held.view, target))
+        name = ".".join(path)
+        element = rest.get(name, held.element)
+        if groups.WIDTH.get(held.element.kind, 0) < groups.WIDTH.get(element.kind, 0):
+            raise loses_its_type(program, name, element.kind, held.element.kind)
+        outputs.append(Output(name, element, tensor.sizes))
+        recorder.steps.append(moved(held, element, volume(tensor), target))
     return outputs

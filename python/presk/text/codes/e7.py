@@ -5,10 +5,10 @@ from presk.text.codes import Code
 CODES: dict[str, Code] = {
     "E7001": Code(
         "an unknown realization or plan, or a part of one",
-        "A realization is `f64`, `f32`, `bf16`, `f64+fma`, `f32+fma` or the file `@FILE`, a plan `auto`, `default` or "
-        "`@FILE`. Files are JSON objects that follow the schemas presk ships with (docs/realizations.md). Nothing in "
-        "either is ever passed over: an unknown name, key, type or value is refused by its name, and so are a key that "
-        "stands twice, a site or parameter two things are said of, and what is no JSON.",
+        "A realization is `f64`, `f32`, `bf16`, `f64+fma`, `f32+fma`, `bf16/f32` or the file `@FILE`, a plan `auto`, "
+        "`default` or `@FILE`. Files are JSON objects that follow the schemas presk ships with (docs/realizations.md). "
+        "Nothing in either is ever passed over: an unknown name, key, type or value is refused by its name, and so are "
+        "a key that stands twice, a site or parameter two things are said of, and what is no JSON.",
         "presk run examples/tutorial/01_linear.psk --entry 'Linear{3, 2}.apply' --realize f16",
     ),
     "E7002": Code(
@@ -38,5 +38,14 @@ CODES: dict[str, Code] = {
         "reference, the site's or the parameter's type on a machine. Where no number of that type lies in the bounds, "
         "such as no bf16 from 1.001 up to 1.002, nothing can be drawn.",
         "fn f() -> real[4] { uniform[4](lo = 1.001, hi = 1.002) }    # under --realize bf16",
+    ),
+    "E7005": Code(
+        "a parameter whose type at rest a step doesn't keep",
+        "A training's parameters and moments are handed from each step to the next in their type at rest: what "
+        "`params` says, or `default`. The sites that make them are stored in that type where nothing is stated of "
+        "them. Where one is stated in a narrower type, each update would be rounded to it, and nothing runs. A wider "
+        "one is rounded to the type at rest when the step ends.",
+        "presk train examples/tutorial/06_training.psk --realize @r.json"
+        '    # {"default": "f32", "storage": {"adamw.step/%33": "bf16"}}',
     ),
 }
