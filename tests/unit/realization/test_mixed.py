@@ -26,7 +26,9 @@ fn later(m: real[batch]) -> real[batch] { sqrt(m) }
 fn called(x: real[batch, 8]) -> (real[batch], real[batch]) { let m = sum(square(x), axis = -1); (m + 1, later(m)) }
 fn per_row(h: Head, x: real[batch, 8], y: nat[batch] < 3) -> real[batch] { cross_entropy(h(x), y, axis = -1) }
 fn loss(h: Head, x: real[batch, 8], y: nat[batch] < 3) -> real { mean(per_row(h, x, y)) }
-fn penalized(h: Head, x: real[batch, 8], y: nat[batch] < 3) -> real { loss(h, x, y) + 0.5 * mean(mean(h(x), axis = -1)) }
+fn penalized(h: Head, x: real[batch, 8], y: nat[batch] < 3) -> real {
+  loss(h, x, y) + 0.5 * mean(mean(h(x), axis = -1))
+}
 fn slopes(h: Head, x: real[batch, 8], y: nat[batch] < 3) -> Head { grad(loss)(h, x, y) }
 fn waves(x: real[batch, 8]) -> real[batch, 8] { x * cos(turns()) }
 fn turns() -> real[8] { sin(positions[8]() / 7) }
