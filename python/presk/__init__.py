@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from presk.train.events import Measurement as Measurement
     from presk.train.events import Remark as Remark
     from presk.train.events import Step as Step
+    from presk.train.preparation import Preparation as Preparation
 
 __version__ = "0.1.0"
 
@@ -51,6 +52,7 @@ _HOMES = {
     "InternalError": "presk.text.diagnostics",
     "Measurement": "presk.train.events",
     "Plan": "presk.realization.model",
+    "Preparation": "presk.train.preparation",
     "PreskError": "presk.text.diagnostics",
     "Program": "presk.api.program",
     "Quantized": "presk.realization.quantized",

@@ -23,9 +23,9 @@ import numpy as np
 import pytest
 from tests.cli.conftest import Answer, Run, heed_signals
 
-from presk.cli.train_log import interval
 from presk.text.codes import all_codes
 from presk.train import checkpoints
+from presk.train.events import interval
 
 PROGRAM = """\
 module Line { w: real[1] = ones; b: real = zeros }
@@ -368,3 +368,32 @@ def test_a_disk_that_takes_no_more_leaves_a_run_that_goes_on(process: Process, p
     assert "error[E8002]: `r/metrics.jsonl` can't be written: File too large" in err
     assert digest(presk("train", line, "--resume", "--out", "r", "-q")) == digest(whole)
     assert Path("r/metrics.jsonl").read_bytes() == Path("whole/metrics.jsonl").read_bytes()
+
+
+def test_weights_of_a_training_take_raw_rows(presk: Run, examples: Path) -> None:
+    file = examples / "classifier" / "classifier.psk"
+    assert presk("train", file, "--epochs", 5, "-q").code == 0
+    asked = ["run", file, "-e", "classify", "--weights", "runs/fruit", "-i"]
+    raw = "x=[[202, 8.1, 6.8, 0.2], [93, 5.8, 7.3, 0.79]]"
+    answer = presk(*asked, raw)
+    assert answer.out.splitlines()[-1] == "y = apple, lemon"
+    assert "note: `x` is standardized as the training's `x` was; --raw takes it as it is" in answer.err
+    assert "note: the labels of `y`: 0 = apple, 1 = lemon, 2 = orange" in answer.err
+    answer = presk(*asked, raw, "--raw")
+    assert answer.out.splitlines()[-1] == "y = orange, orange" and "isn't standardized" in answer.err
+    assert json.loads(presk(*asked, raw, "--json", "-q").out)["labels"] == ["apple", "lemon"]
+    answer = presk(*asked, "x=[[1, 2, 3]]")
+    assert "error[E8035]" in answer.err
+    asked[3] = "loss"
+    assert "`batch.x` is standardized" in presk(*asked, 'batch={"x": [[202, 8.1, 6.8, 0.2]], "y": [0]}').err
+
+
+def test_a_split_may_be_drawn(presk: Run, examples: Path) -> None:
+    asked = ["train", examples / "classifier" / "classifier.psk", "--steps", 9, "--set"]
+    found = {
+        presk(*asked, key, "--out", f"runs/{key}").out.splitlines()[-2]
+        for key in ("data.split=0.8", "data.shuffle=true", "data.stratify=y")
+    }
+    assert len(found) == 3
+    assert "error[E8034]" in presk(*asked, "data.stratify=x").err
+    assert "error[E8027]" in presk(*asked, "data.shuffle=1").err

@@ -6,9 +6,13 @@ Called at the API's edge, where a wrong argument would otherwise fail deep insid
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from presk.api.constants import exact_number
+from presk.shapes import constants
 from presk.text.diagnostics import PreskError, fail
 
 Value = TypeVar("Value")
@@ -67,6 +71,27 @@ def table(name: str, value: Mapping[str, Value] | None) -> Mapping[str, Value]:
 def texts(name: str, value: Mapping[str, str] | None) -> dict[str, str]:
     """The texts by name given for `name`; none for None."""
     return {key: text(f'{name}["{key}"]', each) for key, each in table(name, value).items()}
+
+
+def settings(name: str, value: Mapping[str, object] | None) -> dict[str, str]:
+    """The keys of a train block given for `name`, as PSK text: texts are taken as they are, a number means its shortest
+    decimal, a list of texts is one of strings.
+    """
+    return {key: _expression(f'{name}["{key}"]', each) for key, each in table(name, value).items()}
+
+
+def _expression(name: str, value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, tuple)):
+        items = cast("Sequence[object]", value)
+        if all(isinstance(each, str) and '"' not in each and "\\" not in each for each in items):
+            return "[" + ", ".join(f'"{each}"' for each in items) + "]"
+    elif isinstance(value, Real | Decimal):
+        return constants.show(constants.rational(exact_number(name, value)))
+    raise _refused(name, "PSK text, a number, true or false, or a list of texts", cast(object, value))
 
 
 def _is_table(value: object) -> bool:

@@ -6,6 +6,7 @@ where a program is given, whose parameters they are.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from presk.api.compiled import Compiled
 from presk.api.program import Program
 from presk.run import tensor_files
 from presk.train.checkpoints import read_weights
+from presk.train.preparation import Preparation
 
 
 def save_file(
@@ -45,8 +47,19 @@ def load_file(path: str | Path, names: Mapping[str, str] | None = None) -> Any:
 
         presk.load_file("torch.safetensors", names={"blocks.att.qkv.w": "layers.{}.qkv.weight.T", "head.b": "lm.bias"})
 
+    Where a training standardized its data a warning says so: `presk.Preparation.of(path)` has what it did.
+
     Raises PreskError: E8001 where the file can't be read, E8003 where it is none, E8004 for names it lacks, E8081 where
     a training wrote it and its bits are others now. Whether the tree is an entry's is found out where it is used: E6030
     lists what is missing, extra or misshaped.
     """
-    return read_weights(Path(as_path("path", path)), None if names is None else texts("names", names))[0]
+    tree, metadata = read_weights(Path(as_path("path", path)), None if names is None else texts("names", names))
+    standardized = Preparation.from_metadata(metadata).scaling
+    if standardized:
+        shown = ", ".join(f"`{name}`" for name in standardized)
+        message = (
+            f"presk: these weights were trained on standardized {shown}, and nothing standardizes what they are given: "
+            f"presk.Preparation.of({str(path)!r}).standardize(…) does"
+        )
+        warnings.warn(message, stacklevel=2)
+    return tree

@@ -26,6 +26,7 @@ from presk.train import checkpoints, tokenizers
 from presk.train.checkpoints import run_folder
 from presk.train.folder import CONFIG, read_config
 from presk.train.generate import NEXT_TOKEN, Generator, Sampling, language_model
+from presk.train.preparation import LABELS, SCALING
 from presk.train.tokenizers import Tokenizer
 
 DEFAULT_PROMPT = "\n"
@@ -169,9 +170,9 @@ def read_weights(path: str | Path) -> tuple[Value, str | None]:
 
 
 def carried_notes(path: str | Path) -> dict[str, str]:
-    """What weights made of these should carry too: their tokenizer, where they have one."""
+    """What weights made of these should carry too: their tokenizer, and what was done to the data they learned from."""
     _, metadata = checkpoints.read_weights(Path(path))
-    return {name: text for name, text in metadata.items() if name == tokenizers.METADATA}
+    return {name: text for name, text in metadata.items() if name in (tokenizers.METADATA, SCALING, LABELS)}
 
 
 def recorded_consts(path: str | Path) -> dict[str, str]:

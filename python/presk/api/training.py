@@ -6,13 +6,15 @@ Called by users and by the command line.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from presk.api.arguments import folder, listeners, table, text, texts
+from presk.api.arguments import folder, listeners, require, table, text
+from presk.api.arguments import settings as as_text
 from presk.api.arrays import incoming
 from presk.api.compiled import workers
+from presk.api.constants import Number, exact_number
 from presk.api.program import Entry, find_entry
 from presk.api.signature import whole_number
 from presk.core.nodes import Program
@@ -22,11 +24,17 @@ from presk.run import registry
 from presk.run.mode import in_standard_mode
 from presk.shapes import constants
 from presk.text.diagnostics import did_you_mean, fail
-from presk.train.events import Event, Measurement, Step
+from presk.train.checkpoints import read_weights
+from presk.train.events import Event, Measurement, Progress, Step
 from presk.train.interrupt import end
 from presk.train.loop import run
 from presk.train.overrides import override
+from presk.train.preparation import Preparation
 from presk.train.prepare import How, prepare
+from presk.train.split import Split
+
+Setting: TypeAlias = Number | bool | Sequence[str]
+"""What a key of a block may be given as."""
 
 
 @dataclass(frozen=True)
@@ -34,12 +42,22 @@ class Run:
     """What a training came to.
 
     `params` is the tree of parameters behind the last step, `history` every step and measurement from the first step
-    on, `path` the run's folder, or None where nothing was written.
+    on, `path` the run's folder, or None where nothing was written. `preparation` is what was done to the data before:
+    `run.preparation.standardize(x)` does it to others, `run.preparation.names(y)` are the labels of predictions.
     """
 
     params: Any
     history: tuple[Step | Measurement, ...]
     path: Path | None
+    preparation: Preparation = field(default_factory=Preparation)
+    _best: Any = None
+
+    @property
+    def best(self) -> Any:
+        """The parameters with the smallest loss measured; those after the last step where nothing was."""
+        if not any(isinstance(each, Measurement) for each in self.history):
+            return self.params
+        return self._best if self.path is None else read_weights(self.path)[0]
 
     @property
     def losses(self) -> list[float]:
@@ -62,29 +80,41 @@ def train(
     bits: int = 256,
     threads: int | None = None,
     data: Mapping[str, Any] | None = None,
+    measure: Mapping[str, Any] | None = None,
+    split: Number | None = None,
+    shuffle: bool | None = None,
+    stratify: str | None = None,
     epochs: int | None = None,
     steps: int | None = None,
     seed: int | None = None,
-    settings: Mapping[str, str] | None = None,
+    settings: Mapping[str, Setting] | None = None,
     out: str | Path | None = None,
     resume: bool = False,
     callbacks: Sequence[Callable[[Event], None]] = (),
+    quiet: bool | None = None,
 ) -> Run:
     """Trains a block of a program, `program["tiny"]` or `"path.psk:tiny"`, from its first step, or from where a run in
     `out` stopped.
 
-    `data` are arrays in place of the block's data, by the fields of the objective's batch, a row along the first axis.
-    `epochs`, `seed` and `settings` (`{"batch": "16", "lr.peak": "1e-3"}`, PSK text) go before the block's; `steps` ends
-    the run behind that step, whatever the epochs. `out` is a folder for checkpoints, the log and the plot; with
-    `resume` the run in it goes on, to the bits it would have had without a stop. Each callback is told of every step
-    (`presk.Step`), every measurement (`presk.Measurement`) and every remark. The other options are those of `compile`.
+    `data` are arrays in place of the block's data, by the fields of the objective's batch, a row along the first axis;
+    texts where the batch has nats are labels, as in a table. On rows that don't train the loss is measured, the best
+    weights are kept and `patience` waits: `measure` are arrays of such rows, or `split` is the share of the rows that
+    trains. The split is in their order, drawn with `shuffle`, or drawn to the same share of each label of the field
+    `stratify`. What isn't given is as the block says. `epochs`, `seed` and `settings` go before the block's
+    (`{"batch": 16, "lr.peak": 1e-3, "optimizer": "sgd"}`: numbers, or PSK text); `steps` ends the run after that step,
+    whatever the epochs.
+
+    `out` is a folder for checkpoints, the log and the plot; with `resume` the run in it goes on, to the bits it would
+    have had without a stop. Each callback is told of every step (`presk.Step`), every measurement
+    (`presk.Measurement`) and every remark. Without callbacks some lines on stderr show how it goes, unless `quiet`;
+    `quiet=False` shows them beside callbacks. The other options are those of `compile`.
 
     An interrupt finishes the step, saves, and is raised then: KeyboardInterrupt, or for SIGTERM and SIGHUP, where the
     program has no handlers of its own, SystemExit. So is what a callback raises. Raises PreskError: E802x for settings,
     E804x and E807x for data, E808x for the run's folder and for a loss that is no number any more.
     """
     block = find_block(block)
-    changes = texts("settings", settings)
+    changes = as_text("settings", settings)
     told = listeners("callbacks", callbacks)
     path = None if out is None else folder("out", out)
     checked = block.program.checked
@@ -102,7 +132,9 @@ def train(
         None if steps is None else _positive("steps", steps),
         None if epochs is None else _positive("epochs", epochs),
         None if seed is None else require_seed(seed),
-        None if data is None else incoming("data", dict(table("data", data))).tree,
+        _arrays("data", data),
+        _arrays("measure", measure),
+        _split(split, shuffle, stratify),
     )
     training = prepare(checked, changed, how)
     config = {
@@ -116,14 +148,31 @@ def train(
         "settings": dict(training.settings),
     }
 
+    shown = Progress() if (not told if quiet is None else not quiet) else None
+
     def tell(event: Event) -> None:
+        if shown is not None:
+            shown(event)
         for callback in told:
             callback(event)
 
     outcome = run(training, path, config, resume=resume, tell=tell)
     if outcome.signal is not None:
         raise end(outcome.signal)
-    return Run(outcome.parameters, outcome.history, path)
+    return Run(outcome.parameters, outcome.history, path, Preparation.from_metadata(training.data.notes), outcome.best)
+
+
+def _arrays(name: str, given: Mapping[str, Any] | None) -> Any:
+    return None if given is None else incoming(name, dict(table(name, given))).tree
+
+
+def _split(share: Number | None, shuffle: bool | None, stratify: str | None) -> Split:
+    if shuffle is not None:
+        require("shuffle", "true or false", shuffle, bool)
+    exact = None if share is None else exact_number("split", share)
+    if exact is not None and not 0 < exact <= 1:
+        raise fail("E8034", f"`split` is the share of the rows that train, above 0 and at most 1, not {float(exact):g}")
+    return Split(exact, shuffle, None if stratify is None else text("stratify", stratify))
 
 
 def find_block(block: Entry | str) -> Entry:

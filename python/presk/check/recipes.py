@@ -47,11 +47,14 @@ RATES = {
 }
 """Learning rates. Their keywords may stand by position, in this order."""
 
+SPLIT = {"split": "share", "shuffle": "flag", "stratify": "word"}
+"""Of sources whose rows are one like another."""
+
 DATA = {
     "tokens": Row({"tokenizer": "word", "context": "whole", "split": "share"}, positional="path"),
-    "csv": Row({"x": "names", "y": "names", "standardize": "flag", "split": "share"}, positional="path"),
-    "arrays": Row({"split": "share"}, positional="path"),
-    "synthetic": Row({"split": "share", "count": "whole"}, positional="function"),
+    "csv": Row({"x": "names", "y": "names", "standardize": "flag", **SPLIT}, positional="path"),
+    "arrays": Row({"standardize": "flag", **SPLIT}, positional="path"),
+    "synthetic": Row({**SPLIT, "count": "whole"}, positional="function"),
 }
 """Data sources."""
 

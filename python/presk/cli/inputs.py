@@ -107,13 +107,15 @@ def _malformed(path: trees.Path, what: str) -> PreskError:
     return fail("E6033", f"`{'.'.join(path)}` {what}", hint='numbers, truth values or exact numbers such as "1/3"')
 
 
-def read_weights(compiled: Compiled, path: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The entry's module parameters from a file, or from a run's folder. A usage error where they can't apply."""
+def read_weights(compiled: Compiled, path: str, given: Mapping[str, Any]) -> tuple[dict[str, Any], Mapping[str, str]]:
+    """The entry's module parameters from a file, or from a run's folder, and the file's metadata. A usage error where
+    they can't apply.
+    """
     names = compiled.modules
     if not names:
         raise click.UsageError(f"--weights: `{compiled.entry.name}` takes no module")
     clash = [name for name in names if name in given]
     if clash:
         raise click.UsageError(f"--weights and --input both give `{clash[0]}`")
-    tree, _ = checkpoints.read_weights(Path(path))
-    return {names[0]: tree} if len(names) == 1 else tree
+    tree, metadata = checkpoints.read_weights(Path(path))
+    return ({names[0]: tree} if len(names) == 1 else tree), metadata

@@ -94,6 +94,9 @@ _WEIGHTS = click.option(
 )
 
 
+RAW = click.option("--raw", is_flag=True, help="Take inputs as they are: a training's `standardize` isn't applied.")
+
+
 def given_inputs(command: Command) -> Command:
     """The options that give an entry's arguments: `inputs` and `weights`."""
     return _INPUT(_WEIGHTS(command))

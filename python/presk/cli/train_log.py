@@ -10,13 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from presk.train.events import Event, Measurement, Remark, Start, Step
+from presk.train.events import Event, Remark, Shown, Start, Step
 
 if TYPE_CHECKING:
     from rich.progress import Progress
-
-LINES = 10
-"""Steps shown of a training, at least."""
 
 Tell = Callable[[Event], None]
 
@@ -37,26 +34,23 @@ class _Log:
     def __init__(self, to_stderr: bool, progress: Progress | None) -> None:
         self.to_stderr = to_stderr
         self.progress = progress
-        self.every = 1
+        self.shows = Shown()
         self.task: Any = None
 
     def tell(self, event: Event) -> None:
+        if self.progress is not None:
+            self.advance(self.progress, event)
+        if self.shows(event):
+            self.show(event.line(), to_stderr=isinstance(event, Start | Remark))
+
+    def advance(self, progress: Progress, event: Event) -> None:
         match event:
             case Start(step=step, last=last):
-                self.every = interval(last)
-                self.show(event.line(), to_stderr=True)
-                if self.progress is not None:
-                    self.task = self.progress.add_task("loss", total=last, completed=step)
+                self.task = progress.add_task("loss", total=last, completed=step)
             case Step(step=step, loss=loss):
-                if self.progress is not None:
-                    self.progress.update(self.task, completed=step, description=f"loss {loss:.4f}")
-                if step == 1 or step % self.every == 0:
-                    self.show(event.line())
-            case Measurement():
-                if event.step % self.every == 0 or event.is_best:
-                    self.show(event.line())
-            case Remark():
-                self.show(event.line(), to_stderr=True)
+                progress.update(self.task, completed=step, description=f"loss {loss:.4f}")
+            case _:
+                return
 
     def show(self, line: str, *, to_stderr: bool = False) -> None:
         """A line above the bar where there is one, so that the two don't meet on a terminal."""
@@ -65,12 +59,6 @@ class _Log:
                 self.progress.console.print(line, markup=False, highlight=False)
             else:
                 click.echo(line, err=to_stderr or self.to_stderr)
-
-
-def interval(last: int) -> int:
-    """Steps between lines: 1, 2 or 5 times a power of ten, so that there are LINES of them or more."""
-    candidates = (times * 10**power for power in range(19) for times in (1, 2, 5))
-    return max((each for each in candidates if last // each >= LINES), default=1)
 
 
 @contextmanager

@@ -20,6 +20,7 @@ from presk.shapes import types
 from presk.shapes.poly import number
 from presk.shapes.types import Axis, RecordOf, Run, Tensor
 from presk.text.diagnostics import PreskError, counted, did_you_mean, fail
+from presk.train.rows import is_large
 
 Array = NDArray[Any]
 
@@ -54,7 +55,7 @@ def require_fields(batch: RecordOf, arrays: Mapping[str, Array], source: str) ->
     if missing or extra:
         parts = [
             f"{what} {', '.join(f'`{name}`' for name in names[:LISTED])}"
-            for what, names in (("it lacks", missing), ("it has no business with", extra))
+            for what, names in (("it lacks", missing), ("unexpected", extra))
             if names
         ]
         hint = did_you_mean(extra[0], missing) if extra and missing else f"the batch is {_shown(batch)}"
@@ -116,6 +117,22 @@ def require_bounds(batch: RecordOf, arrays: Mapping[str, Array]) -> None:
         if len(wrong):
             place = tuple(int(at) for at in wrong[0])
             raise _out_of_bounds(name, int(array[place]), place, bound)
+
+
+def require_finite(arrays: Mapping[str, Array], source: str) -> None:
+    """E8033 where an element is NaN or infinite. Large mapped files aren't read for it: a step that they spoil is."""
+    for name, array in arrays.items():
+        if is_large(array) or array.dtype.kind in "iub":
+            continue
+        wrong = np.argwhere(~np.isfinite(array.astype(np.float64) if array.dtype.kind == "V" else array))
+        if len(wrong):
+            row, *rest = (int(at) for at in wrong[0])
+            value = array[tuple(wrong[0])]
+            where = f"row {row}" + (f", column {rest[0]}" if len(rest) == 1 else f", at {rest}" if rest else "")
+            rows = len(np.unique(wrong[:, 0]))
+            more = f"; {counted(rows, 'row')} of {len(array)} have such elements" if rows > 1 else ""
+            hint = "leave those rows out, or say what stands for a missing value (rows and columns count from 0)"
+            raise fail("E8033", f"`{name}` of {source} is {value} in {where}{more}", hint=hint)
 
 
 def _out_of_bounds(name: str, value: int, place: tuple[int, ...], bound: int) -> PreskError:

@@ -235,6 +235,11 @@ def read_weights(path: Path, names: Mapping[str, str] | None = None) -> tuple[An
     return tensor_files.tree_of(file, found, names), found.metadata
 
 
+def read_metadata(path: Path) -> Mapping[str, str]:
+    """The metadata of the weights that a path names, as `find_weights` has it."""
+    return tensor_files.read(find_weights(path)).metadata
+
+
 def run_folder(path: Path) -> Path | None:
     """The run's folder that a path names, or is a file of weights in; None for other files."""
     if is_folder(path):

@@ -6,6 +6,7 @@ Called by the loop, by the run's folder, and by whoever listens: the command lin
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias, Union
@@ -85,6 +86,48 @@ class Remark:
     def line(self) -> str:
         """The remark, as notes are shown."""
         return f"note: {self.text}"
+
+
+LINES = 10
+"""Steps shown of a training, at least."""
+
+
+def interval(last: int) -> int:
+    """Steps between lines: 1, 2 or 5 times a power of ten, so that there are LINES of them or more."""
+    candidates = (times * 10**power for power in range(19) for times in (1, 2, 5))
+    return max((each for each in candidates if last // each >= LINES), default=1)
+
+
+class Shown:
+    """Which events a user who watches is shown: the steps an interval apart, best measurements, all remarks."""
+
+    def __init__(self) -> None:
+        self.every = 1
+
+    def __call__(self, event: Event) -> bool:
+        """Whether this one is shown."""
+        match event:
+            case Start(last=last):
+                self.every = interval(last)
+                return True
+            case Step(step=step):
+                return step == 1 or step % self.every == 0
+            case Measurement(step=step, is_best=is_best):
+                return step % self.every == 0 or is_best
+            case Remark():
+                return True
+
+
+class Progress:
+    """Writes the lines of what is shown to stderr: stdout is the program's own."""
+
+    def __init__(self) -> None:
+        self.shows = Shown()
+
+    def __call__(self, event: Event) -> None:
+        """Shows an event, or nothing of it."""
+        if self.shows(event):
+            sys.stderr.write(event.line() + "\n")
 
 
 Event: TypeAlias = Union[Start, Step, Measurement, Remark]

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -53,12 +53,15 @@ class Position:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a training came to. `signal`: the one that ended it, behind a whole step; None where none did."""
+    """What a training came to. `signal`: the one that ended it, after a whole step; None where none did. `best` are the
+    parameters with the smallest loss measured, where no folder has them.
+    """
 
     parameters: Any
     state: Any
     history: tuple[Step | Measurement, ...]
     signal: int | None
+    best: Any = None
 
     @property
     def step(self) -> int:
@@ -79,7 +82,7 @@ def run(training: Training, out: Path | None, config: Mapping[str, Any], *, resu
             loop.run(position, stop)
         if loop.fault is not None:
             raise loop.fault
-        return Outcome(position.parameters, position.state, tuple(loop.history), stop.signal)
+        return Outcome(position.parameters, position.state, tuple(loop.history), stop.signal, loop.best)
     finally:
         if loop.folder is not None:
             loop.folder.close()
@@ -96,6 +99,7 @@ class _Loop:
         self.saving = 0.0
         self.saved_step: int = 0
         self.is_best_synced = True
+        self.best: Any = None
         self.stop = Stop()
         self.fault: Exception | None = None
 
@@ -129,8 +133,8 @@ class _Loop:
         self.stop = stop
         count = sum(leaf.size for _, leaf in trees.leaves(position.parameters))
         self._say(Start(step, training.last, count, training.data.train.count))
-        if training.unmeasured is not None:
-            self._say(Remark(training.unmeasured))
+        for each in training.remarks:
+            self._say(Remark(each))
         if step >= training.last or self._is_stale(position.mark):
             self._say(Remark(f"the run is behind step {step}, its last"))
         if step and self._measures_at(step) and not self._has_measured(step):
@@ -237,7 +241,9 @@ class _Loop:
         best, stale = (loss, 0) if is_best else (mark.best, mark.stale + 1)
         position.mark = replace(mark, best=best, stale=stale)
         self._note(Measurement(mark.step, training.batches.epoch(mark.step), loss, means, is_best))
-        if is_best and self.folder is not None:
+        if is_best and self.folder is None:
+            self.best = trees.map_leaves(position.parameters, copied)
+        elif is_best and self.folder is not None:
             began = monotonic()
             checkpoints.write_best(self.folder.path, position.parameters, position.mark)
             self.is_best_synced = False
@@ -290,6 +296,11 @@ class _Loop:
 
 LOSS = "\0loss"
 """The loss among the metrics, under a name that none of them has."""
+
+
+def copied(leaf: Any) -> Any:
+    """A parameter that no later step overwrites; the exact reference's are never overwritten."""
+    return np.array(cast(Any, leaf)) if isinstance(leaf, np.ndarray) else leaf
 
 
 def parameter_hash(parameters: Any) -> str:

@@ -31,8 +31,12 @@ from presk.train.batch_types import leaves, settle
 from presk.train.ranges import require_ranges
 from presk.train.rates import Rate, depends_on_length, read_rate
 from presk.train.rows import Array, Batches
-from presk.train.sources import Data, open_data
+from presk.train.sources import NO_SPLIT, Data, open_data
+from presk.train.split import Split
 from presk.train.step import DONATED, Task, bind_objective, bind_state, bind_step, initial, open_task
+
+MEASURING = "`data = csv(…, split = 0.9)`; from Python presk.train(…, split=0.9) or measure={…}"
+"""How there are rows that measure."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +44,7 @@ class How:
     """How a block is to run. `numbers` names what is computed with: a realization, or the reference's bits.
 
     `steps` ends the run behind that step, whatever the epochs; `epochs` and `seed` go before the block's. `data` are
-    arrays in place of the block's data.
+    arrays in place of the block's data, `measure` arrays that measure; `split` goes before what the block says of it.
     """
 
     backend: Backend
@@ -52,6 +56,8 @@ class How:
     epochs: int | None = None
     seed: int | None = None
     data: Mapping[str, Any] | None = None
+    measure: Mapping[str, Any] | None = None
+    split: Split = NO_SPLIT
 
 
 @dataclass(frozen=True)
@@ -104,7 +110,11 @@ class Training:
         return type_at_rest(self.how.realization, leaf.path, bool(leaf.type.axes or leaf.layers))
 
     @property
-    def unmeasured(self) -> str | None:
+    def remarks(self) -> tuple[str, ...]:
+        """What to say of the data before the first step."""
+        return (*self.data.remarks, *([] if (said := self._unmeasured()) is None else [said]))
+
+    def _unmeasured(self) -> str | None:
         """What to say where the block asks for measurements and there are no rows for them."""
         block = self.task.block
         if self.data.measure is not None:
@@ -140,15 +150,14 @@ def prepare(checked: Checked, block: TrainBlock, how: How) -> Training:
     if how.realization.quant:
         raise fail("E8079", "quantised parameters can't be trained", hint="train in f64, f32 or bf16, then quantise")
     seed = block.settings.get("seed", 0) if how.seed is None else how.seed
-    data = open_data(task, how.data, seed)
+    data = open_data(task, how.data, seed, how.measure, how.split)
     batches = Batches(data.train, block.settings["batch"], block.keep_last, seed)
     if not batches.per_epoch:
         message = f"{data.train.count} rows make no batch of {batches.size}"
         raise fail("E8075", message, hint="a smaller `batch`, or `last = keep`")
     if data.measure is None and "patience" in block.settings:
-        raise fail(
-            "E8076", "`patience` waits for a loss on rows that measure, and there are none", hint="`split = 0.9`"
-        )
+        message = "`patience` waits for a loss on rows that measure, and there are none"
+        raise fail("E8076", message, hint=MEASURING)
     length, last = _length(block, how, batches)
     rate = read_rate(block.rate, length)
     return Training(task, how, data, batches, rate, last, seed, _settings(task, how, data, length, seed))

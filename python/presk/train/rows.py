@@ -95,6 +95,32 @@ class ArrayRows(Rows):
 
 
 @dataclass(frozen=True)
+class PickedRows(Rows):
+    """Rows at some places of others. Nothing is copied before it is taken: the others may be a mapped file."""
+
+    whole: Rows
+    places: Places
+
+    @property
+    def count(self) -> int:
+        """The places picked."""
+        return len(self.places)
+
+    def take(self, places: Places) -> dict[str, Array]:
+        return self.whole.take(self.places[places])
+
+    def part(self, start: int, end: int) -> PickedRows:
+        return PickedRows(self.whole, self.places[start:end])
+
+    def arrays(self) -> Mapping[str, Array]:
+        return self.whole.arrays()
+
+    def hash(self) -> str:
+        """Of all rows and the places picked."""
+        return hash_arrays({"rows": np.frombuffer(self.whole.hash().encode(), np.uint8), "places": self.places})
+
+
+@dataclass(frozen=True)
 class WindowRows(Rows):
     """Windows of `context` + 1 symbols: `x` is a window without its last, `y` without its first.
 

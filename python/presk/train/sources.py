@@ -19,23 +19,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from presk.check.recipes import Recipe
-from presk.exact.constants import round_constant
 from presk.run import array_files, trees
 from presk.shapes.constants import Rational
 from presk.shapes.types import Tensor
 from presk.text.diagnostics import fail
 from presk.text.files import is_folder, read_bytes, shown
 from presk.train import tokenizers
-from presk.train.batch_types import leaves, require_bounds, require_fields, settle
-from presk.train.rows import ArrayRows, Rows, WindowRows
+from presk.train.batch_types import leaves, require_bounds, require_fields, require_finite, settle
+from presk.train.preparation import LABELS, SCALING, Scaling, name_labels
+from presk.train.rows import ArrayRows, Places, Rows, WindowRows
+from presk.train.split import Split, deal
 from presk.train.step import Task
 from presk.train.synthetic import synthesized
-from presk.train.tables import Scaling, read_column, read_columns, read_table
+from presk.train.tables import read_column, read_columns, read_table
 
 Array = NDArray[Any]
 
 WRITTEN = "written"
 """The note on files that are known by samples."""
+
+NO_SPLIT = Split()
+"""Nothing but what the block says."""
 
 
 @dataclass(frozen=True)
@@ -43,51 +47,112 @@ class Data:
     """Rows that train, rows that measure (None where all train), and what a run keeps to read further data alike.
 
     `notes` are JSON texts by name: the tokenizer, the scaling of columns, the labels of a column, and when files that
-    are known by samples were written.
+    are known by samples were written. `remarks` are what a user should know of the split.
     """
 
     train: Rows
     measure: Rows | None
     notes: Mapping[str, str] = field(default_factory=dict[str, str])
+    remarks: tuple[str, ...] = ()
 
 
-def open_data(task: Task, given: Mapping[str, Any] | None, seed: int) -> Data:
-    """The block's data, or the arrays given in their place. E807x, and E804x for tokens."""
+def open_data(
+    task: Task,
+    given: Mapping[str, Any] | None,
+    seed: int,
+    measure: Mapping[str, Any] | None = None,
+    split: Split = NO_SPLIT,
+) -> Data:
+    """The block's data, or the arrays given in their place; `measure` are arrays that measure. E803x, E807x, and E804x
+    for tokens.
+    """
     recipe = task.block.data
+    if measure is not None:
+        if split != NO_SPLIT:
+            raise fail("E8034", "`measure` gives the rows that measure, so `split` has none to choose", hint="give one")
+        split = Split(Fraction(1), False)
     if given is not None:
-        fields = {".".join(path): np.asarray(leaf) for path, leaf in trees.leaves(given)}
-        data = _halves(task, fields, _share(recipe), "the data given")
+        data = _rows(task, _flat(given), recipe, "the data given", Opening(seed, split, measure))
     elif recipe is None:
         message = f"the train block `{task.block.name}` names no data, and none are given"
         raise fail("E8070", message, hint='`data = csv("…")`, or presk.train(…, data={"x": x, "y": y})')
     else:
-        data = SOURCES[recipe.name](task, recipe, seed)
+        data = SOURCES[recipe.name](task, recipe, Opening(seed, split, measure))
     if not data.train.count:
         raise fail("E8075", "there are no rows to train on", hint="more data, or a larger `split`")
     written = data.train.written()
     return replace(data, notes={**data.notes, WRITTEN: json.dumps(written)}) if written else data
 
 
-def _share(recipe: Recipe | None) -> Fraction:
-    """The share of the rows that trains."""
-    share = None if recipe is None else recipe.numbers.get("split")
-    if share is None:
-        return Fraction(1)
-    return share.value if isinstance(share, Rational) else Fraction(float(round_constant(share, "f64")))
+@dataclass(frozen=True)
+class Opening:
+    """What a source is opened with beside its recipe: the seed, and what a caller says of the rows that measure."""
+
+    seed: int
+    split: Split
+    measure: Mapping[str, Any] | None
 
 
-def _halves(task: Task, fields: Mapping[str, Array], share: Fraction, source: str) -> Data:
-    """Rows of arrays: the first ones train, the rest measure."""
+def _flat(tree: Mapping[str, Any]) -> dict[str, Array]:
+    return {".".join(path): np.asarray(leaf) for path, leaf in trees.leaves(tree)}
+
+
+def _rows(
+    task: Task,
+    fields: dict[str, Array],
+    recipe: Recipe | None,
+    source: str,
+    opening: Opening,
+    labels: Mapping[str, tuple[str, ...]] | None = None,
+) -> Data:
+    """Rows of arrays, held against the batch, split, and standardized where the recipe says so."""
+    wanted = leaves(task.batch)
+    others = None if opening.measure is None else _flat(opening.measure)
+    labels = {**(labels or {}), **name_labels(wanted, [fields, *([] if others is None else [others])])}
+    _require(task, fields, source)
+    if others is not None:
+        _require(task, others, "`measure`")
+    split = opening.split.over(recipe)
+    sides = deal(split, fields, wanted, opening.seed)
+    notes = {LABELS: json.dumps(labels, ensure_ascii=False)} if labels else dict[str, str]()
+    if recipe is not None and (recipe.words or {}).get("standardize") is True:
+        scaling = _standardize(fields, sides.train, wanted.get("x"), source)
+        notes[SCALING] = json.dumps({"x": scaling.note()})
+        if others is not None:
+            others["x"] = _scaled(scaling, others["x"])
+    train, measure = sides.of(fields, drawn=split.draws)
+    if others is not None:
+        measure = ArrayRows(others)
+    return Data(train, measure if measure.count else None, notes, sides.remarks)
+
+
+def _require(task: Task, fields: Mapping[str, Array], source: str) -> None:
     require_fields(task.batch, fields, source)
-    rows = ArrayRows(fields)
-    if rows.count:
-        require_bounds(settle(task.batch, fields, rows.count), fields)
-    return _cut(rows, int(rows.count * share))
+    if len(next(iter(fields.values()))):
+        require_finite(fields, source)
+        require_bounds(settle(task.batch, fields, len(next(iter(fields.values())))), fields)
 
 
-def _cut(rows: Rows, at: int) -> Data:
-    measure = rows.part(at, rows.count)
-    return Data(rows.part(0, at), measure if measure.count else None)
+def _standardize(fields: dict[str, Array], train: Places, x: Tensor | None, source: str) -> Scaling:
+    """Replaces `x` by its columns of mean 0 and deviation 1 over the rows that train. E8071 where it isn't real, E8073
+    where it is too large.
+    """
+    if x is None or x.kind != "real":
+        raise fail("E8071", "`standardize` is for a batch whose `x` is real")
+    if not len(train):
+        raise fail("E8075", "there are no rows to train on", hint="more data, or a larger `split`")
+    values = fields["x"]
+    try:
+        scaling = Scaling.of(values.reshape(len(values), -1)[train].astype(np.float64))
+    except OverflowError:
+        message = f"the squares of a column of `x` of {source} are no f64 any more, so it can't be standardized"
+        raise fail("E8073", message, hint="give the column in a larger unit") from None
+    fields["x"] = _scaled(scaling, values)
+    return scaling
+
+
+def _scaled(scaling: Scaling, values: Array) -> Array:
+    return scaling.apply(values.reshape(len(values), -1).astype(np.float64)).reshape(values.shape)
 
 
 def _folder(task: Task) -> Path:
@@ -99,7 +164,7 @@ def _folder(task: Task) -> Path:
 # Tables
 
 
-def _csv(task: Task, recipe: Recipe, _seed: int) -> Data:
+def _csv(task: Task, recipe: Recipe, opening: Opening) -> Data:
     table = read_table(_folder(task) / recipe.texts[0])
     words = recipe.words or {}
     wanted = leaves(task.batch)
@@ -117,38 +182,13 @@ def _csv(task: Task, recipe: Recipe, _seed: int) -> Data:
             fields[name] = column.values
             if column.labels is not None:
                 labels[name] = column.labels
-    require_fields(task.batch, fields, f"`{table.path}`")
-    share = _share(recipe)
-    notes = {"labels": json.dumps(labels, ensure_ascii=False)} if labels else dict[str, str]()
-    if words.get("standardize") is True:
-        cut = int(len(table.lines) * share)
-        notes["scaling"] = json.dumps(_standardize(fields, cut, wanted.get("x"), table.path))
-    return replace(_halves(task, fields, share, f"`{table.path}`"), notes=notes)
-
-
-def _standardize(fields: dict[str, Array], cut: int, x: Tensor | None, source: str) -> dict[str, Any]:
-    """Replaces `x` by its columns of mean 0 and deviation 1 over the rows that train. E8071 where it isn't real, E8073
-    where it is too large.
-    """
-    if x is None or x.kind != "real":
-        raise fail("E8071", "`standardize` is for a batch whose `x` is real")
-    if not cut:
-        raise fail("E8075", "there are no rows to train on", hint="more data, or a larger `split`")
-    values = fields["x"]
-    columns = values.reshape(len(values), -1)
-    try:
-        scaling = Scaling.of(columns[:cut])
-    except OverflowError:
-        message = f"the squares of a column of `x` of `{source}` are no f64 any more, so it can't be standardized"
-        raise fail("E8073", message, hint="give the column in a larger unit") from None
-    fields["x"] = scaling.apply(columns).reshape(values.shape)
-    return {"x": {"mean": list(scaling.mean), "deviation": list(scaling.deviation)}}
+    return _rows(task, fields, recipe, f"`{table.path}`", opening, labels)
 
 
 # Arrays
 
 
-def _arrays(task: Task, recipe: Recipe, _seed: int) -> Data:
+def _arrays(task: Task, recipe: Recipe, opening: Opening) -> Data:
     path = _folder(task) / recipe.texts[0]
     if is_folder(path):
         fields = {each.stem: array_files.map_npy(each) for each in sorted(path.glob("*.npy"))}
@@ -158,14 +198,18 @@ def _arrays(task: Task, recipe: Recipe, _seed: int) -> Data:
         sole = list(leaves(task.batch))
         fields = {sole[0] if len(sole) == 1 else path.stem: array_files.map_npy(path)}
     else:
-        fields = array_files.read(path)
-    return _halves(task, fields, _share(recipe), f"`{shown(path)}`")
+        fields = dict(array_files.read(path))
+    return _rows(task, fields, recipe, f"`{shown(path)}`", opening)
 
 
 # Tokens
 
 
-def _tokens(task: Task, recipe: Recipe, _seed: int) -> Data:
+def _tokens(task: Task, recipe: Recipe, opening: Opening) -> Data:
+    split = opening.split.over(recipe)
+    if split.draws or opening.measure is not None:
+        message = "the rows of `tokens` that measure are the end of the text: they are neither drawn nor given"
+        raise fail("E8034", message, hint="`split = 0.9`")
     path = _folder(task) / recipe.texts[0]
     context = _context(task, recipe)
     notes: dict[str, str] = {}
@@ -180,7 +224,7 @@ def _tokens(task: Task, recipe: Recipe, _seed: int) -> Data:
         tokenizers.require_fits(tokenizer, _bound(task), f"`{task.model.label}`")
         symbols = tokenizer.encode_bytes(data, shown(path))
         notes[tokenizers.METADATA] = tokenizer.to_metadata()
-    cut = int(len(symbols) * _share(recipe))
+    cut = int(len(symbols) * split.part)
     names = tuple(leaves(task.batch))
     train, measure = (WindowRows(part, context, names) for part in (symbols[:cut], symbols[cut:]))
     return Data(train, measure if measure.count else None, notes)
@@ -212,15 +256,15 @@ def _bound(task: Task) -> int:
 # Made up
 
 
-def _synthetic(task: Task, recipe: Recipe, seed: int) -> Data:
+def _synthetic(task: Task, recipe: Recipe, opening: Opening) -> Data:
     count = recipe.numbers.get("count")
     if not isinstance(count, Rational):
         raise fail("E8071", "how many rows are there?", hint=f"`synthetic({recipe.texts[0]}, count = 1024)`")
-    fields = synthesized(task, recipe.texts[0], int(count.value), seed)
-    return _halves(task, fields, _share(recipe), f"`{recipe.texts[0]}`")
+    fields = synthesized(task, recipe.texts[0], int(count.value), opening.seed)
+    return _rows(task, fields, recipe, f"`{recipe.texts[0]}`", opening)
 
 
-SOURCES: dict[str, Callable[[Task, Recipe, int], Data]] = {
+SOURCES: dict[str, Callable[[Task, Recipe, Opening], Data]] = {
     "tokens": _tokens,
     "csv": _csv,
     "arrays": _arrays,

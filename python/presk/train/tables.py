@@ -25,6 +25,8 @@ from presk.text.files import read_bytes, shown
 Array = NDArray[Any]
 
 WHOLE = re.compile(r"[0-9]+")
+NOT_FINITE = re.compile(r"[+-]?(nan|inf|infinity)", re.IGNORECASE)
+MISSING = "leave the row out, or say what stands for a missing value"
 WHOLE_LIMIT = 1 << 63
 """Nats are held as int64."""
 
@@ -87,8 +89,7 @@ def _cells(path: str, head: list[str], row: list[str], line: int) -> list[str]:
         raise fail("E8073", f"line {line} of `{path}` has {len(cells)} cells, and there are {len(head)} columns")
     for column, cell in zip(head, cells, strict=True):
         if not cell:
-            hint = "leave the row out, or say what stands for a missing value"
-            raise fail("E8073", f"line {line} of `{path}`, column `{column}`: the cell is empty", hint=hint)
+            raise fail("E8073", f"line {line} of `{path}`, column `{column}`: the cell is empty", hint=MISSING)
     return cells
 
 
@@ -142,7 +143,9 @@ def _each(table: Table, name: str, read: Callable[[str], Any], wrong: str) -> li
     for row, cell in enumerate(table.column(name)):
         value = read(cell)
         if value is None:
-            raise table.refuse(row, name, f"`{shown(cell[:40])}` is {wrong}")
+            what = "is not a finite number" if NOT_FINITE.fullmatch(cell) else f"is {wrong}"
+            hint = MISSING if NOT_FINITE.fullmatch(cell) else None
+            raise table.refuse(row, name, f"`{shown(cell[:40])}` {what}", hint)
         found.append(value)
     return found
 
@@ -157,28 +160,3 @@ def _real(cell: str) -> float | None:
 
 def _nat(cell: str) -> int | None:
     return value if len(cell) < 20 and (value := int(cell)) < WHOLE_LIMIT else None
-
-
-@dataclass(frozen=True, slots=True)
-class Scaling:
-    """The mean and deviation of each column over the training rows, which a standardized table is shifted and divided
-    by.
-    """
-
-    mean: tuple[float, ...]
-    deviation: tuple[float, ...]
-
-    @staticmethod
-    def of(values: NDArray[np.float64]) -> Scaling:
-        """Those of the columns of [rows, columns], from correctly rounded sums. A constant column has deviation 1.
-
-        OverflowError where a column's numbers are too large for that.
-        """
-        columns = [column.tolist() for column in values.T]
-        means = [math.fsum(column) / len(column) for column in columns]
-        squares = [math.fsum((each - mean) ** 2 for each in c) / len(c) for c, mean in zip(columns, means, strict=True)]
-        return Scaling(tuple(means), tuple(math.sqrt(each) or 1.0 for each in squares))
-
-    def apply(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The columns, each shifted to mean 0 and divided by its deviation."""
-        return (values - np.array(self.mean)) / np.array(self.deviation)

@@ -58,7 +58,7 @@ def test_arrays_in_memory_stand_in_place_of_data(tmp_path: Path) -> None:
     ("given", "says"),
     [
         ({"x": np.zeros((4, 2))}, "it lacks `y`"),
-        ({"x": np.zeros((4, 2)), "y": np.zeros((4, 1)), "z": np.zeros(4)}, "no business with `z`"),
+        ({"x": np.zeros((4, 2)), "y": np.zeros((4, 1)), "z": np.zeros(4)}, "unexpected `z`"),
         ({"x": np.zeros((4, 2)), "y": np.zeros((3, 1))}, "different numbers of rows: `x` 4, `y` 3"),
         ({"x": np.zeros((4, 2)), "y": np.zeros(4)}, "`y` of the data given has 1 axis"),
         ({"x": np.zeros((4, 3)), "y": np.zeros((4, 1))}, "the data don't fit the batch"),

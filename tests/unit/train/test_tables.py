@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from presk.text.diagnostics import PreskError
-from presk.train.tables import Scaling, Table, read_column, read_columns, read_table
+from presk.train.preparation import Scaling
+from presk.train.tables import Table, read_column, read_columns, read_table
 
 
 def table(folder: Path, text: str) -> Table:

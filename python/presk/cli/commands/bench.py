@@ -205,7 +205,7 @@ def _call(
     )
     given = read_inputs(inputs)
     if weights is not None:
-        given |= read_weights(compiled, weights, given)
+        given |= read_weights(compiled, weights, given)[0]
     values = compiled.synthesize(seed=execution["seed"], **given)
     core = compiled.core(**values)
     accepted = [accept(each.name or "", each.type, values[each.name or ""]) for each in core.entry.parameters]

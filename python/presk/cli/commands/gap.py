@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, JSON, QUIET, TRAINING, given_inputs, running
+from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, JSON, QUIET, RAW, TRAINING, given_inputs, running
 
 NORMS = ("rel", "abs", "max")
 
@@ -15,6 +15,7 @@ NORMS = ("rel", "abs", "max")
 @FILE
 @ENTRY
 @given_inputs
+@RAW
 @DIMS
 @CONSTS
 @running
@@ -38,6 +39,7 @@ def command(
     entry: str | None,
     inputs: dict[str, str],
     weights: str | None,
+    raw: bool,
     dims: dict[str, int],
     consts: dict[str, str],
     max_gap: float | None,
@@ -62,7 +64,8 @@ def command(
 
     from presk.cli.choose import by_place, choose_entry, choose_settings
     from presk.cli.guard import CheckFailedError
-    from presk.cli.inputs import read_inputs, read_weights
+    from presk.cli.inputs import read_inputs
+    from presk.cli.prepared import with_weights
     from presk.cli.progress import counting
     from presk.text.files import write_bytes
 
@@ -70,7 +73,7 @@ def command(
     compiled = choose_settings(chosen, execution, dims, training, quiet)
     given = read_inputs(inputs)
     if weights is not None:
-        given |= read_weights(compiled, weights, given)
+        given, _ = with_weights(compiled, weights, given, raw=raw, quiet=quiet)
     seed = execution["seed"]
     args, named = by_place(compiled, given)
     values = compiled.synthesize(*args, **named, seed=seed)

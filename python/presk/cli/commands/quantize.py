@@ -63,7 +63,7 @@ def command(
 
     chosen = choose_entry(file, entry, consts, quiet)
     compiled = choose_settings(chosen, execution, dims, False, quiet)
-    values = compiled.synthesize(seed=execution["seed"], **read_weights(compiled, weights, {}))
+    values = compiled.synthesize(seed=execution["seed"], **read_weights(compiled, weights, {})[0])
     given = {name: values[name] for name in compiled.modules}
     made = quantize_weights(
         compiled.core(**values), given, compiled.settings.realization, kind=kind, pattern=pattern, axis=axis

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from presk.cli.guard import interruptible
-from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, JSON, QUIET, TRAINING, execution, given_inputs
+from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, JSON, QUIET, RAW, TRAINING, execution, given_inputs
 
 if TYPE_CHECKING:
     from presk.shapes.types import Type
+    from presk.train.preparation import Preparation
 
 FORMATS = ("text", "json", "npz")
 
@@ -19,6 +20,7 @@ FORMATS = ("text", "json", "npz")
 @FILE
 @ENTRY
 @given_inputs
+@RAW
 @click.option("-o", "--out", metavar="FILE", help="Write the result there: npz, or json by the name or --format.")
 @click.option("--format", "shape", type=click.Choice(FORMATS), help="Of the result.  [default: text, or --out's name]")
 @DIMS
@@ -32,6 +34,7 @@ def command(
     entry: str | None,
     inputs: dict[str, str],
     weights: str | None,
+    raw: bool,
     out: str | None,
     shape: str | None,
     dims: dict[str, int],
@@ -48,18 +51,21 @@ def command(
     """
     form = _form(out, shape, as_json)
     from presk.cli.choose import by_place, choose_entry, choose_settings
-    from presk.cli.inputs import read_inputs, read_weights
+    from presk.cli.inputs import read_inputs
+    from presk.cli.prepared import with_weights
+    from presk.train.preparation import Preparation
 
     chosen = choose_entry(file, entry, consts, quiet)
     compiled = choose_settings(chosen, execution, dims, training, quiet)
     given = read_inputs(inputs)
+    preparation = Preparation()
     if weights is not None:
-        given |= read_weights(compiled, weights, given)
+        given, preparation = with_weights(compiled, weights, given, raw=raw, quiet=quiet)
     args, named = by_place(compiled, given)
     values = compiled.synthesize(*args, **named, seed=execution["seed"])
     args, named = by_place(compiled, values)
     result = interruptible(lambda: compiled(*args, **named, seed=execution["seed"]))
-    _deliver(result, compiled.specialize(*args, **named).result, compiled.settings.bits, form, out)
+    _deliver(result, compiled.specialize(*args, **named).result, compiled.settings.bits, form, out, preparation)
 
 
 def _form(out: str | None, shape: str | None, as_json: bool) -> str:
@@ -75,10 +81,11 @@ def _form(out: str | None, shape: str | None, as_json: bool) -> str:
     return form
 
 
-def _deliver(result: Any, of: Type, bits: int, form: str, out: str | None) -> None:
+def _deliver(result: Any, of: Type, bits: int, form: str, out: str | None, preparation: Preparation) -> None:
     import json
 
     from presk.cli.output import as_arrays, as_json, as_text
+    from presk.cli.prepared import as_lines, with_labels
     from presk.run.array_files import write_npz
     from presk.text.files import write_bytes
 
@@ -86,7 +93,10 @@ def _deliver(result: Any, of: Type, bits: int, form: str, out: str | None) -> No
         assert out is not None, "checked with the options"
         write_npz(out, as_arrays(result))
         return
-    text = as_text(result, of, bits) if form == "text" else json.dumps(as_json(result, of, bits), indent=2)
+    if form == "text":
+        text = "\n".join([as_text(result, of, bits), *as_lines(result, of, preparation)])
+    else:
+        text = json.dumps(with_labels(as_json(result, of, bits), result, of, preparation), indent=2)
     if out is None:
         click.echo(text)
     else:

@@ -115,7 +115,7 @@ def command(
     options |= {"epochs": wanted["epochs"], "steps": steps, "seed": wanted["seed"]}
     with log(quiet, as_json) as tell, stopping():
         run = interruptible(
-            lambda: train(program[name], **options, out=folder, resume=resume, callbacks=[tell]),
+            lambda: train(program[name], **options, out=folder, resume=resume, callbacks=[tell], quiet=True),
         )
     _conclude(run, as_json)
 

@@ -82,6 +82,26 @@ CODES: dict[str, Code] = {
         "last `drop` or `keep`, and freeze a list of patterns, each of which matches a parameter.",
         TRAIN + "train t { model = M; objective = loss; optimizer = sgd; lr = 0.1; batch = 0 }",
     ),
+    "E8033": Code(
+        "data that are not finite",
+        "An element of a real field is NaN or infinite, and a program is a function over the reals. Rows and columns "
+        "are counted from 0. In a CSV file it is E8073, with the line. A mapped file of more than 16 MiB isn't read "
+        "for it: a step that such a row spoils names it (E8083).",
+        'presk.train(program["regression"], data={"x": [[0.5], [float("nan")]], "y": [[0.0], [1.0]]})',
+    ),
+    "E8034": Code(
+        "a split that can't be made",
+        "`split` is the share of the rows that trains. `stratify` names a field of the batch with one nat or bool a "
+        "row, whose labels are to be on both sides by that share. `measure` gives the rows that measure themselves, so "
+        "it goes without `split`. The text of `tokens` is split in its order alone.",
+        "presk train examples/classifier/classifier.psk --set data.stratify=x",
+    ),
+    "E8035": Code(
+        "a preparation that doesn't fit",
+        "The weights were trained on columns that `standardize` scaled, or on labels. Further values must have the "
+        "same columns along their last axis, and what is to be named must be places of labels.",
+        'presk.Preparation.of("runs/fruit").names([7])',
+    ),
     "E8040": Code(
         "text a tokenizer has no symbols for",
         "A vocabulary of characters has those of the text it was made of, and no others. Half of a surrogate pair is "
@@ -175,7 +195,8 @@ CODES: dict[str, Code] = {
     ),
     "E8076": Code(
         "patience without rows that measure",
-        "`patience` ends a training whose loss on the rows kept back no longer falls. `split` keeps rows back.",
+        "`patience` ends a training whose loss on the rows that don't train no longer falls. `split` in the block's "
+        "`data` holds rows out; from Python so do `split=` and `measure=` of presk.train.",
         "presk train examples/vae/vae.psk --set patience=3",
     ),
     "E8077": Code(
