@@ -46,7 +46,7 @@ def write(**given: Any) -> str:
 WRONG: list[tuple[Callable[..., Any], str, Any]] = [
     *((fit, "block", each) for each in (None, 3, presk.loads(LINEAR))),
     *((fit, "data", each) for each in ("x.csv", (1, 2), {1: 2})),
-    *((fit, "settings", each) for each in (["batch=8"], {"batch": None}, {"batch": None}, {1: "8"}, "batch=8")),
+    *((fit, "settings", each) for each in (["batch=8"], {"batch": None}, {"batch": object()}, {1: "8"}, "batch=8")),
     *((fit, "callbacks", each) for each in (None, print, [1], 3)),
     *((fit, "out", each) for each in (3, b"x", "a\0b", "", Bytes())),
     (fit, "backend", 3),
