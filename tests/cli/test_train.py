@@ -370,7 +370,10 @@ def test_a_disk_that_takes_no_more_leaves_a_run_that_goes_on(process: Process, p
     assert Path("r/metrics.jsonl").read_bytes() == Path("whole/metrics.jsonl").read_bytes()
 
 
-def test_weights_of_a_training_take_raw_rows(presk: Run, examples: Path) -> None:
+def test_weights_of_a_training_take_raw_rows(
+    presk: Run, examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     file = examples / "classifier" / "classifier.psk"
     assert presk("train", file, "--epochs", 5, "-q").code == 0
     asked = ["run", file, "-e", "classify", "--weights", "runs/fruit", "-i"]
@@ -388,7 +391,8 @@ def test_weights_of_a_training_take_raw_rows(presk: Run, examples: Path) -> None
     assert "`batch.x` is standardized" in presk(*asked, 'batch={"x": [[202, 8.1, 6.8, 0.2]], "y": [0]}').err
 
 
-def test_a_split_may_be_drawn(presk: Run, examples: Path) -> None:
+def test_a_split_may_be_drawn(presk: Run, examples: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     asked = ["train", examples / "classifier" / "classifier.psk", "--steps", 9, "--set"]
     found = {
         presk(*asked, key, "--out", f"runs/{key}").out.splitlines()[-2]
