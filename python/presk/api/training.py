@@ -30,7 +30,7 @@ from presk.train.interrupt import end
 from presk.train.loop import run
 from presk.train.overrides import override
 from presk.train.preparation import Preparation
-from presk.train.prepare import How, prepare
+from presk.train.prepare import How, Training, prepare
 from presk.train.split import Split
 
 Setting: TypeAlias = Number | bool | Sequence[str]
@@ -160,6 +160,20 @@ def train(
     if outcome.signal is not None:
         raise end(outcome.signal)
     return Run(outcome.parameters, outcome.history, path, Preparation.from_metadata(training.data.notes), outcome.best)
+
+
+def _config(block: Entry, realization: Realization, changes: dict[str, str], training: Training) -> dict[str, Any]:
+    """What a run's folder says of the run."""
+    return {
+        "program": block.program.name,
+        "consts": {each: constants.show(value) for each, value in block.program.checked.overrides.items()},
+        "train": block.name,
+        "realize": realization.json(),
+        "set": changes,
+        "epochs": training.how.epochs,
+        "seed": training.how.seed,
+        "settings": dict(training.settings),
+    }
 
 
 def _arrays(name: str, given: Mapping[str, Any] | None) -> Any:

@@ -10,6 +10,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 
 from presk.shapes.types import Tensor
 from presk.text.diagnostics import did_you_mean, fail
+from presk.train.checkpoints import read_metadata
 
 Array = NDArray[Any]
 
@@ -90,12 +92,8 @@ class Preparation:
             return Preparation()
 
     @staticmethod
-    def of(path: Any) -> Preparation:
+    def of(path: str | Path) -> Preparation:
         """That of a run's folder or of weights in it. E8001, E8003, E8081 where there are none."""
-        from pathlib import Path
-
-        from presk.train.checkpoints import read_metadata
-
         return Preparation.from_metadata(read_metadata(Path(path)))
 
     def standardize(self, values: Any, name: str = "x") -> Array:
