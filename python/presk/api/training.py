@@ -137,25 +137,14 @@ def train(
         _split(split, shuffle, stratify),
     )
     training = prepare(checked, changed, how)
-    config = {
-        "program": block.program.name,
-        "consts": {each: constants.show(value) for each, value in checked.overrides.items()},
-        "train": block.name,
-        "realize": realization.json(),
-        "set": changes,
-        "epochs": how.epochs,
-        "seed": how.seed,
-        "settings": dict(training.settings),
-    }
-
-    shown = Progress() if (not told if quiet is None else not quiet) else None
+    if not told if quiet is None else not quiet:
+        told = (Progress(), *told)
 
     def tell(event: Event) -> None:
-        if shown is not None:
-            shown(event)
         for callback in told:
             callback(event)
 
+    config = _config(block, realization, changes, training)
     outcome = run(training, path, config, resume=resume, tell=tell)
     if outcome.signal is not None:
         raise end(outcome.signal)
