@@ -131,7 +131,7 @@ class Compiled:
         if not modules:
             hint = f"it takes {', '.join(self.parameters)}" if self.parameters else None
             raise fail("E4022", f"`{self.entry.name}` takes no module, so there is nothing to draw", hint=hint)
-        dims = dict(self.settings.dims)
+        dims = {**self._signature.default_sizes, **dict(self.settings.dims)}
         drawn = {each.name: self._draw(each, self._signature.bound_module(each, dims), seed) for each in modules}
         return drawn if len(drawn) > 1 else drawn[modules[0].name]
 
@@ -139,15 +139,18 @@ class Compiled:
     def synthesize(self, /, *args: Any, seed: int = 0, **named: Any) -> dict[str, Any]:
         """A value for every data parameter: those given, defaults, modules as `init` draws them, the rest made up.
 
+        Nats that are known when the entry is bound are among them where they are given.
+
         The rule is in docs/cli.md. E4001 where sizes are missing.
         """
         values, sizes, _ = self._specializer.enter(self.parameters, args, named)
         bound = self._specializer.bind(self._specializer.match(values, sizes))
         kinds = {each.name: each.type for each in bound.entry.parameters}
-        return {
+        made = {
             each.name: values[each.name] if each.name in values else self._made_up(each, kinds[each.name], seed)
             for each in self._signature.data
-        }
+        } | sizes
+        return {name: made[name] for name in self.parameters if name in made}
 
     @in_standard_mode
     def gap(
@@ -257,7 +260,7 @@ class Compiled:
 
     def _made_up(self, parameter: DataParameter, of: Type, seed: int) -> Any:
         if parameter.default is not None:
-            return default_value(parameter.default, self.settings.bits)
+            return default_value(parameter, self.settings.bits)
         if parameter.module is not None and isinstance(of, ModuleOf):
             return self._draw(parameter, of, seed)
         return synthesize(parameter.name, of, seed)

@@ -9,23 +9,24 @@ from __future__ import annotations
 import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from presk.api.program import Entry
-from presk.check.calls import session_signature
+from presk.check.calls import default_of, session_signature
 from presk.check.entries import find_entry
 from presk.check.initial import Leaf, initializers
 from presk.check.operators import COTANGENT, split_operators
+from presk.check.session import Session
 from presk.check.signature import Parameter, Signature
-from presk.check.typing import DIMENSION, TypeScope, module_numbers, number
-from presk.check.values import FunctionType, FunctionValue, Number
+from presk.check.typing import DIMENSION
+from presk.check.values import FunctionType, Number, Truth, Value
 from presk.core.bind import BindSession
 from presk.shapes import types
-from presk.shapes.constants import Constant, as_size
+from presk.shapes.constants import Constant, as_size, rational
 from presk.shapes.poly import Poly
 from presk.shapes.poly import number as size
 from presk.shapes.types import ModuleOf, Type
-from presk.syntax import tree
 from presk.text.diagnostics import did_you_mean, fail
 
 SIZE_LIMIT = 1 << 63
@@ -59,13 +60,12 @@ class EntrySignature:
         function = find_entry(self._session, entry.program.checked, within)
         found = session_signature(self._session, function)
         trees = dict(zip(found.tree_variables, function.trees, strict=True))
-        numbers = _module_numbers(self._session, function)
-        scope = TypeScope(self._session, found.declaration.file, numbers)
         self.dims = found.dims
         self.has_run = found.has_run
         self.statics = frozenset(each.name for each in found.parameters if each.kind == "static")
+        self.default_sizes = _default_sizes(self._session, found)
         self.names = tuple(each.name for each in found.parameters)
-        self.data = tuple(_data(each, trees, scope) for each in found.parameters if each.kind == "data")
+        self.data = tuple(_data(self._session, found, each, trees) for each in found.parameters if each.kind == "data")
         for each in operators:
             if each.kind == "vjp":
                 self.data += (_cotangent(found, trees, self.names),)
@@ -121,11 +121,30 @@ def sizes_of(dims: Mapping[str, int], known: Sequence[str]) -> dict[str, Poly]:
     return {dimension(name): size(value) for name, value in dims.items() if name in known}
 
 
-def _data(parameter: Parameter, trees: Mapping[str, Type], scope: TypeScope) -> DataParameter:
+def _data(session: Session, found: Signature, parameter: Parameter, trees: Mapping[str, Type]) -> DataParameter:
     of = parameter.type
     assert of is not None and not isinstance(of, FunctionType), "data has a type"
-    default = None if parameter.default is None else number(scope, parameter.default).value
+    default = None if parameter.default is None else _constant(default_of(session, found, parameter))
     return DataParameter(parameter.name, types.substitute(of, {}, None, trees), default)
+
+
+def _constant(value: Value) -> Constant:
+    """A default as an exact number, 1 for true."""
+    if isinstance(value, Truth):
+        return rational(bool(value.value))
+    assert isinstance(value, Number), "a default is a number or a truth value"
+    return value.value
+
+
+def _default_sizes(session: Session, found: Signature) -> dict[str, int]:
+    """The defaults of the parameters that are known when the entry is bound."""
+    sizes: dict[str, int] = {}
+    for each in found.parameters:
+        if each.kind == "static" and each.default is not None:
+            known = as_size(_constant(default_of(session, found, each)))
+            assert known is not None and known.whole is not None, "checked: the default of a nat is one"
+            sizes[each.name] = known.whole
+    return sizes
 
 
 def _cotangent(found: Signature, trees: Mapping[str, Type], names: Sequence[str]) -> DataParameter:
@@ -140,15 +159,6 @@ def _cotangent(found: Signature, trees: Mapping[str, Type], names: Sequence[str]
     return DataParameter(name, types.substitute(found.result, {}, None, trees), None)
 
 
-def _module_numbers(session: BindSession, function: FunctionValue) -> dict[str, Number]:
-    """What the parameters of the function's module are, for defaults that name them."""
-    if function.module is None:
-        return {}
-    owner = session.module_declaration(function.module).node
-    assert isinstance(owner, tree.Module), "a module's declaration"
-    return module_numbers(owner, function.module.arguments)
-
-
 def _variables(module: ModuleOf) -> Iterator[str]:
     for argument in module.arguments:
         known = as_size(argument)
@@ -158,12 +168,16 @@ def _variables(module: ModuleOf) -> Iterator[str]:
             yield from axis.size.variables()
 
 
-def whole_number(name: str, value: object) -> int:
-    """A size, or another whole number a caller gives. E6034 for anything else."""
+def whole_number(name: str, value: Any) -> int:
+    """A size, or another whole number a caller gives, perhaps as an array of one. E6034 for anything else."""
+    sole = value.item() if getattr(value, "shape", None) == () else value  # an array or a number of NumPy's
+    if isinstance(sole, Fraction):
+        sole = sole.numerator if sole.denominator == 1 else float(sole)
     try:
-        whole = operator.index(value)  # pyright: ignore[reportArgumentType]: whatever isn't a whole number raises
+        whole = operator.index(sole)  # pyright: ignore[reportArgumentType]: whatever isn't a whole number raises
     except TypeError:
-        raise fail("E6034", f"`{name}` is a whole number, not a {type(value).__name__}") from None
+        given = str(sole) if isinstance(sole, float) else f"a {type(sole).__name__}"
+        raise fail("E6034", f"`{name}` is a whole number, not {given}") from None
     if abs(whole) >= SIZE_LIMIT:
         raise fail("E6034", f"`{name}` doesn't fit 63 bits")
     return whole

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
+import numpy as np
+
 from presk.api.arrays import Give, incoming
 from presk.api.matching import Matched, match
 from presk.api.program import Entry
-from presk.api.signature import EntrySignature
+from presk.api.signature import DataParameter, EntrySignature
 from presk.choose.contributions import Call
 from presk.core.bind import bind
 from presk.core.nodes import Program as Core
@@ -28,8 +30,8 @@ from presk.run import registry, trees
 from presk.run.backend import Entry as BoundEntry
 from presk.run.backend import Executable
 from presk.run.values import accept
-from presk.shapes.constants import Constant, Rational
-from presk.shapes.types import Type
+from presk.shapes.constants import Rational
+from presk.shapes.types import Tensor, Type
 from presk.text.diagnostics import fail
 
 KEPT = 128
@@ -182,7 +184,7 @@ class Specializer:
     def complete(self, values: Mapping[str, Any], bound: int = 0) -> list[Any]:
         """The values of the data parameters behind the first `bound`, in order: given ones, defaults for others."""
         return [
-            values[each.name] if each.name in values else default_value(each.default, self.settings.bits)
+            values[each.name] if each.name in values else default_value(each, self.settings.bits)
             for each in self.signature.data[bound:]
         ]
 
@@ -263,9 +265,12 @@ class Specializer:
             return self.latest
 
 
-def default_value(default: Constant | None, bits: int) -> Any:
+def default_value(parameter: DataParameter, bits: int) -> Any:
     """A parameter's default as a leaf of a call: exact where it is rational, else a narrow ball around it."""
-    assert default is not None, "a parameter that isn't given has a default"
+    default, of = parameter.default, parameter.type
+    assert default is not None and isinstance(of, Tensor), "a parameter that isn't given is a scalar with a default"
+    if isinstance(default, Rational) and of.kind != "real":
+        return np.array(int(default.value), dtype=np.int64 if of.kind == "nat" else np.bool_)
     if isinstance(default, Rational):
         return ExactArray.from_numbers([default.value], ())
     return ExactArray([ball_of_constant(default, DEFAULT_BITS * bits)], (), bits=DEFAULT_BITS * bits, certified=True)

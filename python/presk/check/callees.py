@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from presk.check.calls import call_abstract, call_function
-from presk.check.context import Context, located, rule
+from presk.check.context import Context, located, rule, with_reals
 from presk.check.derivatives import call_derived, derive, give_cotangent
 from presk.check.invoke import call_primitive
 from presk.check.names import method_of
@@ -40,7 +40,8 @@ def call(context: Context, node: tree.Call) -> Value:
         case PrimitiveName(name):
             return call_primitive(context, name, None, node)
         case FunctionValue():
-            return call_function(context, value, None, node.arguments, node.span)
+            result = call_function(context, value, None, node.arguments, node.span)
+            return result if value.stated is None else with_reals(context, result, value.stated, node.span)
         case Method(function, leading):
             return call_function(context, function, leading, node.arguments, node.span)
         case Abstract():

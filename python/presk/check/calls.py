@@ -262,9 +262,9 @@ def _instance(
             parameters.append((parameter.name, known))
         elif parameter.kind == "function":
             assert isinstance(value, (FunctionValue, Abstract)) and isinstance(parameter.type, FunctionType)
-            functions.append((parameter.name, value))
+            wanted = substitute_function(parameter.type, solver.sizes, outer)
+            functions.append((parameter.name, _as_stated(value, wanted)))
             if context.session.symbolic:
-                wanted = substitute_function(parameter.type, solver.sizes, outer)
                 _check_function(context, value, wanted, parameter.name, place)
     result = None
     if signature.result is not None:
@@ -326,6 +326,11 @@ def substitute_function(each: FunctionType, sizes: Mapping[str, Poly], runs: Map
     """A function type with its variables replaced."""
     parameters = tuple(types.substitute(parameter, sizes, runs) for parameter in each.parameters)
     return FunctionType(parameters, types.substitute(each.result, sizes, runs))
+
+
+def _as_stated(value: FunctionValue | Abstract, wanted: FunctionType) -> FunctionValue | Abstract:
+    """A function that stands for a parameter: it gives what the parameter's type says."""
+    return replace(value, stated=wanted.result) if isinstance(value, FunctionValue) else value
 
 
 def _check_function(

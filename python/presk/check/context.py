@@ -21,7 +21,7 @@ from presk.check.scope import File
 from presk.check.session import Session
 from presk.check.solver import meet
 from presk.check.typing import TypeScope
-from presk.check.values import Data, Fields, Items, Number, Truth, Value, describe, type_of
+from presk.check.values import Data, Fields, Items, Number, Truth, Value, describe
 from presk.primitives.table import Misfit
 from presk.shapes import constants, types
 from presk.shapes.align import Misaligned
@@ -123,6 +123,15 @@ class Context:
             self.session, self.file, numbers | local, self.trees, dims, unnamed=unnamed, run=self.run, others=others
         )
 
+    def note_reals(self, span: Span, has: Type) -> None:
+        """What stands at this place has reals where this type has them, whichever way it comes about."""
+        self.session.reals[self.counters.function, span.start, span.end] = has
+
+    def noted(self, span: Span, value: Value) -> Value:
+        """The value with reals where checking found them."""
+        has = self.session.reals.get((self.counters.function, span.start, span.end))
+        return value if has is None else with_reals(self, value, has, span)
+
     def size_name(self, name: str) -> Number | None:
         """The number a name is as a size here, or None."""
         return self.numbers.get(name) or self.dims.get(name)
@@ -179,32 +188,21 @@ def as_real(context: Context, value: Value, span: Span) -> Data:
     return Data(Tensor("real", data.type.axes), context.emitter.inject(data.handle, span))
 
 
-def coerce(context: Context, value: Value, wanted: Type, what: str, span: Span, stated: Span | None = None) -> Data:
-    """The value as data of a type stated at `stated`; the caller sees the stated type. Raises PreskError."""
-    if isinstance(wanted, Tensor) and wanted.kind == "real" and isinstance(value, (Data, Number)):
-        actual = type_of(value)
-        if isinstance(actual, Tensor) and actual.kind == "nat":
-            value = as_real(context, value, span)
-    if isinstance(value, Number) and isinstance(wanted, Tensor) and wanted.kind == "nat" and not wanted.axes:
-        return nat_literal(context, value, wanted, what, span)
-    if isinstance(value, Data) and not isinstance(value.type, Tensor) and _takes_nats(wanted, value.type):
-        value = _taken_apart(context, value)
-    if isinstance(value, Items) and isinstance(wanted, TupleOf) and len(value.items) == len(wanted.items):
-        parts = [
-            coerce(context, v, w, f"item {at} of {what}", span, stated)
-            for at, (v, w) in enumerate(zip(value.items, wanted.items, strict=True))
-        ]
-        return as_data(context, Items(tuple(parts)), span)
-    if isinstance(value, Fields) and isinstance(wanted, RecordOf):
-        named = dict(value.fields)
-        if named.keys() == {name for name, _ in wanted.fields}:
-            fields = tuple(
-                (n, coerce(context, named[n], w, f"`{n}` of {what}", span, stated)) for n, w in wanted.fields
-            )
-            return as_data(context, Fields(fields), span)
-    data = as_data(context, value, span)
-    meet(wanted, data.type, what, span, stated)
-    return Data(wanted, data.handle, data.origin)
+def with_reals(context: Context, value: Value, wanted: Type, span: Span) -> Value:
+    """The value with reals for its nats wherever `wanted` has reals; nothing else of it changes."""
+    match value, wanted:
+        case Data(type=Tensor(kind="nat")), Tensor(kind="real"):
+            return as_real(context, value, span)
+        case Data(type=each), _ if not isinstance(each, Tensor) and _takes_nats(wanted, each):
+            return with_reals(context, _taken_apart(context, value), wanted, span)
+        case Items(items), TupleOf(kinds) if len(items) == len(kinds):
+            pairs = zip(items, kinds, strict=True)
+            return Items(tuple([with_reals(context, item, kind, span) for item, kind in pairs]))
+        case Fields(fields), RecordOf(kinds):
+            known = dict(kinds)
+            return Fields(tuple([(n, with_reals(context, v, known[n], span) if n in known else v) for n, v in fields]))
+        case _:
+            return value
 
 
 def _takes_nats(wanted: Type, given: Type) -> bool:
@@ -222,6 +220,29 @@ def _taken_apart(context: Context, value: Data) -> Value:
     if isinstance(value.type, TupleOf):
         return Items(tuple(part for _, part in parts))
     return Fields(tuple(parts)) if isinstance(value.type, RecordOf) else value
+
+
+def coerce(context: Context, value: Value, wanted: Type, what: str, span: Span, stated: Span | None = None) -> Data:
+    """The value as data of a type stated at `stated`; the caller sees the stated type. Raises PreskError."""
+    value = with_reals(context, value, wanted, span)
+    if isinstance(value, Number) and isinstance(wanted, Tensor) and wanted.kind == "nat" and not wanted.axes:
+        return nat_literal(context, value, wanted, what, span)
+    if isinstance(value, Items) and isinstance(wanted, TupleOf) and len(value.items) == len(wanted.items):
+        parts = [
+            coerce(context, v, w, f"item {at} of {what}", span, stated)
+            for at, (v, w) in enumerate(zip(value.items, wanted.items, strict=True))
+        ]
+        return as_data(context, Items(tuple(parts)), span)
+    if isinstance(value, Fields) and isinstance(wanted, RecordOf):
+        named = dict(value.fields)
+        if named.keys() == {name for name, _ in wanted.fields}:
+            fields = tuple(
+                (n, coerce(context, named[n], w, f"`{n}` of {what}", span, stated)) for n, w in wanted.fields
+            )
+            return as_data(context, Fields(fields), span)
+    data = as_data(context, value, span)
+    meet(wanted, data.type, what, span, stated)
+    return Data(wanted, data.handle, data.origin)
 
 
 def nat_literal(context: Context, value: Number, wanted: Tensor, what: str, span: Span) -> Data:

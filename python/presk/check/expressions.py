@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from presk.check import static
-from presk.check.context import Context, as_data, coerce, field_of, rule
+from presk.check.context import Context, as_data, coerce, field_of, rule, with_reals
 from presk.check.invoke import Places, apply_primitive
 from presk.check.slices import replace_slice
 from presk.check.solver import names_kept
@@ -213,7 +213,7 @@ def choice(context: Context, node: tree.If) -> Value:
             "`where(mask, a, b)` chooses at run time",
         )
     if condition.value is not None and not context.session.symbolic:
-        return context.evaluate(node.then if condition.value else node.otherwise)
+        return context.noted(node.span, context.evaluate(node.then if condition.value else node.otherwise))
     ways: list[Value] = []
     for way in (node.then, node.otherwise):
         try:
@@ -247,6 +247,9 @@ def _either(context: Context, left: Value, right: Value, node: tree.If) -> Value
         case _:
             pass
     one, other = as_data(context, left, span), as_data(context, right, span)
+    one = as_data(context, with_reals(context, one, other.type, span), span)
+    other = as_data(context, with_reals(context, other, one.type, span), span)
+    context.note_reals(span, one.type)
     result = coerce(context, other, one.type, "the other way of this `if`", node.otherwise.span)
     if not names_kept(one.type, other.type):
         message = f"one way of this `if` is {types.show(one.type)}, the other {types.show(other.type)}"

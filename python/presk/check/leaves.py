@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from presk.check.context import Context, LeafBody, as_data, origin_of, rule
+from presk.check.context import Context, LeafBody, as_data, origin_of, rule, with_reals
 from presk.check.emit import Handle, NeedsLeaf, Silent
 from presk.check.solver import same_tree
 from presk.check.values import Data, Fields, Items, Value
@@ -143,7 +143,10 @@ def _body(
     inner = replace(context.inner(), in_map=True, leaf_body=body, run=leaf.axes)
     for (name, _), handle in zip(operands, handles, strict=True):
         inner.values[name] = Data(leaf, handle)
-    return as_data(inner, inner.evaluate(node.body), node.body.result.span)
+    value, span = inner.evaluate(node.body), node.body.result.span
+    parts = value.items if isinstance(value, Items) else (value,)
+    given = [with_reals(inner, part, leaf, span) for part in parts]
+    return as_data(inner, Items(tuple(given)) if isinstance(value, Items) else given[0], span)
 
 
 def _arity(body: Type, leaf: Tensor, node: tree.MapTrees) -> int | None:

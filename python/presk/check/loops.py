@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from presk.check import static
-from presk.check.context import Context, as_data, coerce, located, origin_of, rule
-from presk.check.emit import LoopSource, NeedsLeaf
+from presk.check.context import Context, Counters, as_data, coerce, field_of, located, origin_of, rule, with_reals
+from presk.check.emit import Handle, LoopSource, NeedsLeaf
 from presk.check.expressions import bind_pattern
 from presk.check.solver import names_kept
-from presk.check.values import Data, Items, Number, Value, describe
+from presk.check.values import Data, Fields, Items, Number, Value, describe, type_of
 from presk.primitives.axes import resolve_axis
 from presk.shapes import types
 from presk.shapes.align import check_distinct
-from presk.shapes.poly import Poly
-from presk.shapes.types import Axis, Stacked, Tensor, TupleOf, Type
+from presk.shapes.poly import Poly, number
+from presk.shapes.types import BOOL, Axis, RecordOf, Stacked, Tensor, TupleOf, Type
 from presk.syntax import tree
-from presk.text.diagnostics import fail
+from presk.text.diagnostics import PreskError, fail
 from presk.text.spans import Span
 
 
@@ -44,22 +45,71 @@ def loop(context: Context, node: tree.Loop) -> Value:
         if element.trips != trips:
             message = f"these are zipped, but one has {trips} elements and another {element.trips}"
             raise fail("E3003", message, node.source.span)
+    start = _start(context, node, start, elements, zipped)
     along = _along(node, elements, zipped)
     names = _element_names(node.element, len(elements), zipped)
     state_name = node.state.name if isinstance(node.state, tree.NamePattern) else None
     opened = [(name, element.type) for name, element in zip(names, elements, strict=True)]
     state_handle, handles = context.emitter.open_loop(start.type, state_name, opened)
     inner = context.inner()
-    bind_pattern(inner, node.state, Data(start.type, state_handle, start.origin))
-    parts = tuple(Data(e.type, handle, e.origin) for e, handle in zip(elements, handles, strict=True))
-    bind_pattern(inner, node.element, Items(parts) if zipped else parts[0])
-    value = inner.evaluate(node.body)
+    value = _round(inner, node, Data(start.type, state_handle, start.origin), elements, handles, zipped)
     body, result = _body(inner, node, start.type, value, trips, along)
     sources = [element.source for element in elements]
     handle = context.emitter.close_loop(
         node.kind, start.handle, sources, trips.whole, along, body.handle, result, node.span
     )
     return Data(result, handle, origin_of(result))
+
+
+def _round(
+    inner: Context,
+    node: tree.Loop,
+    state: Data,
+    elements: Sequence[Element],
+    handles: Sequence[Handle],
+    zipped: bool,
+) -> Value:
+    """What the body is, its names bound."""
+    bind_pattern(inner, node.state, state)
+    parts = tuple(Data(e.type, handle, e.origin) for e, handle in zip(elements, handles, strict=True))
+    bind_pattern(inner, node.element, Items(parts) if zipped else parts[0])
+    return inner.evaluate(node.body)
+
+
+def _start(context: Context, node: tree.Loop, start: Data, elements: Sequence[Element], zipped: bool) -> Data:
+    """The start with reals for its nats where a round gives reals.
+
+    Rounds are tried until one gives nothing real that it wasn't given so: at most one for each of the state's leaves.
+    """
+    if not context.session.symbolic:
+        return as_data(context, context.noted(node.span, start), node.start.span)
+    while any(leaf.kind == "nat" for _, leaf in types.leaves(start.type)):
+        inner = replace(context.inner(), counters=Counters(context.counters.function))
+        try:
+            value = _round(inner, node, start, elements, (None,) * len(elements), zipped)
+        except PreskError:
+            return start  # the round itself says what is wrong
+        if node.kind == "scan":
+            value = field_of(context, value, "0") or value
+        found = as_data(context, with_reals(context, start, _kinds(value), node.start.span), node.start.span)
+        if found.type == start.type:
+            break
+        start = found
+        context.note_reals(node.span, start.type)
+    return start
+
+
+def _kinds(value: Value) -> Type:
+    """The type of a round's value, where a whole number may be a nat as well."""
+    match value:
+        case Number(nat=True):
+            return Tensor("nat", (), number(1))
+        case Items(items):
+            return TupleOf(tuple(_kinds(item) for item in items))
+        case Fields(fields):
+            return RecordOf(tuple((name, _kinds(each)) for name, each in fields))
+        case _:
+            return type_of(value) or BOOL
 
 
 def _state(context: Context, value: Value, span: Span) -> Data:

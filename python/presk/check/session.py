@@ -18,6 +18,7 @@ from presk.check.signature import Signature
 from presk.check.values import Abstract, FunctionValue, Number
 from presk.shapes.poly import Poly
 from presk.shapes.types import ModuleOf, Shape, Type
+from presk.syntax import tree
 from presk.text.diagnostics import InternalError, PreskError, fail
 from presk.text.spans import Span
 
@@ -43,8 +44,9 @@ class Instance:
 class Session(ABC):
     """One run of the elaborator. `symbolic`: nothing is bound. `training`: dropout draws.
 
-    `leaves` are the bodies of maps that were written for one leaf alone; `drawing` is where the function that is looked
-    into draws.
+    `reals` says what has reals in it, of choices and of starts of loops: checking, which sees both ways, notes it and
+    binding looks it up. `leaves` are the bodies of maps that were written for one leaf alone; `drawing` is where
+    the function that is looked into draws.
     """
 
     symbolic: bool
@@ -63,6 +65,7 @@ class Session(ABC):
         self.alias_faults: dict[Declaration, PreskError] = {}
         self.open_constants: list[Declaration] = []
         self.constants: dict[Declaration, Number] = {}
+        self.reals: dict[tuple[tree.Function, int, int], Type] = {}
         self.leaves = 0
         self.drawing: Span | None = None
         self.signatures: dict[tuple[Declaration, ModuleOf | None], Signature] = {}

@@ -70,11 +70,15 @@ class Fields:
 
 @dataclass(frozen=True, slots=True)
 class FunctionValue:
-    """A declared function; `module` is the type whose function it is. `self` stands first among its parameters."""
+    """A declared function; `module` is the type whose function it is. `self` stands first among its parameters.
+
+    `stated`: what it gives as the function-typed parameter that it is.
+    """
 
     declaration: Declaration
     module: ModuleOf | None = None
     trees: tuple[Type, ...] = ()
+    stated: Type | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

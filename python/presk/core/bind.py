@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from presk.check.bound import BoundConstants
-from presk.check.calls import elaborate, hide_names, session_signature
+from presk.check.calls import default_of, elaborate, hide_names, session_signature
 from presk.check.entries import find_entry
 from presk.check.operators import NESTED_LIMIT, Operator, check_operator, split_operators
 from presk.check.program import Checked
 from presk.check.session import Instance
 from presk.check.signature import RUN, Signature
 from presk.check.solver import Mismatch, Solver
-from presk.check.static import too_large
+from presk.check.static import as_size, too_large
 from presk.check.typing import DIMENSION
-from presk.check.values import FunctionType, FunctionValue
+from presk.check.values import FunctionType, FunctionValue, Number
 from presk.core.build import Builder
 from presk.core.hash import core_hash
 from presk.core.nodes import Call, Function, Parameter, Program
@@ -94,6 +94,7 @@ class BindSession(BoundConstants):
         self.training = training
         self.checks = checked.session
         self.paths = self.checks.paths
+        self.reals = self.checks.reals
         self.functions: list[Function] = []
         self.made: dict[Instance, tuple[str, Type]] = {}
         self.names: dict[str, Instance] = {}
@@ -231,6 +232,7 @@ def _entry_instance(
         solver.solve()
     except Mismatch as error:
         raise fail(error.code, error.message, span, error.hint) from None
+    _take_defaults(session, solver, signature)
     run = _entry_run(solver, signature, dims)
     _require_bound(solver, signature, entry, run)
     hidden, _ = hide_names(run)
@@ -288,6 +290,16 @@ def _take_dims(solver: Solver, signature: Signature, entry: str, dims: Mapping[s
             raise fail("E4004", f"the size {name}={value} is negative", signature.declaration.node.name_span)
         if name in signature.dims:
             solver.sizes[DIMENSION + name] = number(value)
+
+
+def _take_defaults(session: BindSession, solver: Solver, signature: Signature) -> None:
+    """The defaults of nats that neither the arguments tell nor `dims`."""
+    for parameter in signature.parameters:
+        key = DIMENSION + parameter.name
+        if parameter.kind == "static" and parameter.default is not None and key not in solver.sizes:
+            value = default_of(session, signature, parameter)
+            assert isinstance(value, Number), "the default of a nat is a number"
+            solver.sizes[key] = as_size(value, parameter.default.span)
 
 
 def _entry_run(solver: Solver, signature: Signature, dims: Mapping[str, int]) -> Shape | None:
