@@ -67,7 +67,7 @@ def sites_at_rest(
 
 def loses_its_type(program: Program, path: str, rest: str, stored: str) -> PreskError:
     """E7005 for a leaf of the result that is narrower than what it takes the place of."""
-    made = [site.key for site in _makers(program, path)]
+    made = [site.key for site in makers(program, path)]
     given = next(each for each, result in handed_on(program, range(len(program.entry.parameters))) if result == path)
     where = f": {' and '.join(f'`{shown(key)}`' for key in made)} is stored in {stored}" if made else ""
     hint = f"`storage` of that site as {rest}, or `params` of it as {stored}"
@@ -75,7 +75,7 @@ def loses_its_type(program: Program, path: str, rest: str, stored: str) -> Presk
     return fail("E7005", f"`{shown(name)}` rests in {rest}, and a call leaves it in {stored}{where}", hint=hint)
 
 
-def _makers(program: Program, path: str) -> list[Site]:
+def makers(program: Program, path: str) -> list[Site]:
     """The sites that make a leaf of the result, by its path."""
     flow = flow_of(program)
     node = flow.results[program.entry.name][tuple(path.split(".")) if path else ()]

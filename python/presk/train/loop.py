@@ -16,6 +16,7 @@ from typing import Any, cast
 import numpy as np
 
 from presk.run import trees
+from presk.run.backend import Executable
 from presk.run.bits import hash_arrays
 from presk.run.mode import in_standard_mode
 from presk.text.diagnostics import PreskError, fail
@@ -28,6 +29,7 @@ from presk.train.plot import draw_losses
 from presk.train.prepare import Training
 from presk.train.rows import in_order
 from presk.train.sources import WRITTEN
+from presk.train.stagnation import Stagnation
 
 HASHED_EVERY = 50
 """Steps between those whose parameters are hashed."""
@@ -100,6 +102,7 @@ class _Loop:
         self.saved_step: int = 0
         self.is_best_synced = True
         self.best: Any = None
+        self.stagnation = Stagnation(training)
         self.stop = Stop()
         self.fault: Exception | None = None
 
@@ -159,15 +162,14 @@ class _Loop:
         step = mark.step + 1
         rate = training.rate(step)
         size = len(next(iter(rows.values())))
-        position.parameters, position.state, measured = training.step(size)(
-            position.parameters,
-            position.state,
-            training.tree(rows),
-            np.array(float(step)),
-            np.array(rate),
-            seed=training.seed,
-            step=step,
-        )
+        given = (training.tree(rows), np.array(float(step)), np.array(rate))
+
+        def taken(executable: Executable, parameters: Any, state: Any) -> Any:
+            return executable(parameters, state, *given, seed=training.seed, step=step)
+
+        before = self.stagnation.before(step, position.parameters, position.state)
+        position.parameters, position.state, measured = taken(training.step(size), position.parameters, position.state)
+        lost = None if before is None else self.stagnation.lost(before, position.parameters, size, taken)
         epoch, place = divmod(step, training.batches.per_epoch)
         position.mark = replace(mark, step=step, epoch=epoch + 1, place=place)
         loss, norm = _number(measured["loss"]), _number(measured["norm"])
@@ -183,6 +185,8 @@ class _Loop:
             parameter_hash(position.parameters) if hashed else None,
         )
         self._note(told)
+        if lost is not None:
+            self._say(Remark(f"step {step}: {lost}"))
         if not (math.isfinite(loss) and math.isfinite(norm)):
             raise self._diverged(told)
 
