@@ -22,9 +22,22 @@ class Run:
     `certify`: radii are kept and decisions taken on balls. `terms`: expressions are tracked, to find identical ones.
     `seed`, `step`, `row_offset`: what draws depend on beside their place. `training`: dropout drops. `watch` sees every
     primitive's value, in the order of evaluation. `hulls`: masks that no ball decides and whose branches are apart.
+    `rounds`: those of loops so far.
     """
 
-    __slots__ = ("_constants", "bits", "certify", "hulls", "row_offset", "seed", "step", "terms", "training", "watch")
+    __slots__ = (
+        "_constants",
+        "bits",
+        "certify",
+        "hulls",
+        "rounds",
+        "row_offset",
+        "seed",
+        "step",
+        "terms",
+        "training",
+        "watch",
+    )
 
     def __init__(
         self,
@@ -47,6 +60,7 @@ class Run:
         self.training = training
         self.watch = watch
         self.hulls: list[Undefined] = []
+        self.rounds = 0
         self._constants: dict[int, tuple[Constant, Reals]] = {}  # by identity: hashing one costs more than using it
 
     def reals(self, flat: list[Element], age: int = 1) -> Reals:

@@ -48,10 +48,10 @@ MOVING = LAID | {"concat", "stack", "stop_gradient"}
 
 
 def wholly(state: Value) -> bool:
-    """Whether every element of a state is undefined for want of bits, and there is one."""
+    """Whether every element of a state is undefined, and there is one."""
     if isinstance(state, Reals):
         flat = state.entries()
-        return bool(flat) and all(isinstance(each, Undefined) and each.undecided for each in flat)
+        return bool(flat) and all(isinstance(each, Undefined) for each in flat)
     if isinstance(state, (dict, tuple)):
         parts = children(cast(Any, state))
         return bool(parts) and all(map(wholly, parts))

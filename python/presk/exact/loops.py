@@ -65,10 +65,12 @@ def compile_loop(compiler: FunctionCompiler, let: nodes.Let, loop: nodes.Loop) -
                     outputs.append(output)
                 if not certify:
                     settle(state)
-                    continue
-                state = swamped.refuse(state, site, outside, index, loop.trips)
-                if doomed.wholly(state) and fate.sealed:
-                    break
+                frame.run.rounds += 1
+                looked = frame.run.rounds % swamped.ROUNDS == 0
+                if looked or certify:
+                    state = swamped.refuse(state, swamped.Round(site, outside, index, loop.trips), certify, looked)
+                    if doomed.wholly(state) and fate.sealed:
+                        break
         finally:
             frame.indices = outside
         if piled is None:

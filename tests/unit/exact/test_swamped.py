@@ -94,3 +94,20 @@ def test_exponentials_in_a_row_are_refused() -> None:
             certify=True,
         )
     assert caught.value.code in ("E6008", "E6006")
+
+
+@pytest.mark.parametrize("certify", [True, False])
+@pytest.mark.parametrize("x", [2.0, -0.7])
+def test_exponents_that_run_away_are_refused_soon(certify: bool, x: float) -> None:
+    square = "fn f(x: real) -> real { fold x = x over i in 0..N { x * x } }\nconst N = 10000000"
+    power = "fn f(x: real) -> real { fold x = x over i in 0..N { (x ** 1000) ** 1000 } }\nconst N = 1000000"
+    nested = (
+        "fn f(x: real) -> real { fold x = x over i in 0..N { fold x = x over j in 0..9 { x * x } } }\nconst N = 90000"
+    )
+    for text in (square, power, nested):
+        with pytest.raises(PreskError) as caught:
+            run(text, x, certify=certify)
+        assert caught.value.code in ("E6006", "E6008")
+        assert "round" in caught.value.diagnostics[0].message
+    unread = "fn f(x: real) -> real { let y = fold z = x over i in 0..N { z * z }; where(x > 5, y, 2 * x) }"
+    assert float(run(f"const N = 9999999\n{unread}", x, certify=certify)) == 2 * x
