@@ -22,7 +22,7 @@ class Run:
     `certify`: radii are kept and decisions taken on balls. `terms`: expressions are tracked, to find identical ones.
     `seed`, `step`, `row_offset`: what draws depend on beside their place. `training`: dropout drops. `watch` sees every
     primitive's value, in the order of evaluation. `hulls`: masks that no ball decides and whose branches are apart.
-    `rounds`: those of loops so far.
+    `rounds`: those of loops so far. `lost`: a loop's state has run away.
     """
 
     __slots__ = (
@@ -30,6 +30,7 @@ class Run:
         "bits",
         "certify",
         "hulls",
+        "lost",
         "rounds",
         "row_offset",
         "seed",
@@ -61,6 +62,7 @@ class Run:
         self.watch = watch
         self.hulls: list[Undefined] = []
         self.rounds = 0
+        self.lost = False
         self._constants: dict[int, tuple[Constant, Reals]] = {}  # by identity: hashing one costs more than using it
 
     def reals(self, flat: list[Element], age: int = 1) -> Reals:

@@ -68,9 +68,10 @@ def compile_loop(compiler: FunctionCompiler, let: nodes.Let, loop: nodes.Loop) -
                 frame.run.rounds += 1
                 looked = frame.run.rounds % swamped.ROUNDS == 0
                 if looked or certify:
-                    state = swamped.refuse(state, swamped.Round(site, outside, index, loop.trips), certify, looked)
-                    if doomed.wholly(state) and fate.sealed:
-                        break
+                    place = swamped.Round(site, outside, index, loop.trips)
+                    state = swamped.refuse(state, place, frame.run, looked)
+                if frame.run.lost and doomed.wholly(state) and fate.sealed:
+                    break
         finally:
             frame.indices = outside
         if piled is None:

@@ -16,6 +16,7 @@ from typing import Any, cast
 
 from flint import arb
 
+from presk.exact.context import Run
 from presk.exact.elements import Element, Site, Undefined, ball_of
 from presk.exact.reals import Reals
 from presk.exact.rules.exponentials import FARTHEST_BITS, OUT_OF_RANGE
@@ -46,22 +47,24 @@ class Round:
         return f"round {self.index} of {self.trips}{within}"
 
 
-def refuse(state: Value, place: Round, certify: bool, exponents: bool, path: str = "") -> Value:
+def refuse(state: Value, place: Round, run: Run, exponents: bool, path: str = "") -> Value:
     """A loop's state after a round, what has run away undefined: radii when certifying, `exponents` where asked for."""
     if isinstance(state, Reals):
-        if certify and runs_away(state):
+        if run.certify and runs_away(state):
+            run.lost = True
             reason = f"keeps no digit of its state{path}: the radius runs away in {place}"
             state = _without(state, place.site, reason, is_swamped, code="E6008", undecided=True)
         if exponents and any(map(is_out_of_range, state.entries())):
+            run.lost = True
             reason = f"has a state{path} that {OUT_OF_RANGE} by {place}"
             state = _without(state, place.site, reason, is_out_of_range, code="E6006")
         return state
     if isinstance(state, dict):
         fields = cast(dict[str, Value], state)
-        return {name: refuse(each, place, certify, exponents, f"{path}.{name}") for name, each in fields.items()}
+        return {name: refuse(each, place, run, exponents, f"{path}.{name}") for name, each in fields.items()}
     if isinstance(state, tuple):
         parts = cast(tuple[Value, ...], state)
-        return tuple(refuse(each, place, certify, exponents, f"{path}.{at}") for at, each in enumerate(parts))
+        return tuple(refuse(each, place, run, exponents, f"{path}.{at}") for at, each in enumerate(parts))
     return state
 
 
