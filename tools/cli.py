@@ -44,8 +44,9 @@ An entry is a function's name with its module's parameters: `mse`, `MiniGPT.appl
 Completion for bash: `eval "$(_PRESK_COMPLETE=bash_source presk)"`; `zsh_source` and `fish_source` likewise. After
 `--entry` it offers the entries of the program on the line.
 
-The exact reference, `--backend interp`, computes with real numbers to `--bits` bits on one thread: `--realize`,
-`--plan` and `--threads` are read, so that a wrong one is refused, and change nothing there.
+The exact reference, `--backend interp`, computes with real numbers on one thread, and proves the digits it prints
+([reference.md](reference.md)): `--realize`, `--plan` and `--threads` are read, so that a wrong one is refused, and
+change nothing there.
 
 `PRESK_THREADS` is the number of workers where `--threads` isn't given. `PRESK_DEBUG=1` shows a traceback where presk
 itself is at fault.

@@ -33,7 +33,7 @@ def test_the_report_states_outputs_and_sites(presk: Run, program: Path) -> None:
     short = presk("gap", program, *ENTRY, *ON, "--no-sites").out
     assert "Linear{3, 2}.apply/%2" not in short
     assert "the inputs as stored" in presk("gap", program, *ENTRY, *ON, "--from-rounded").out
-    assert "(midpoints)" in presk("gap", program, *ENTRY, *ON, "--no-certify", "--no-sites").out
+    assert "(midpoints, not proven)" in presk("gap", program, *ENTRY, *ON, "--no-certify", "--no-sites").out
 
 
 def test_the_page_shows_what_comes_out(presk: Run, root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,7 +102,7 @@ def test_a_parameter_may_be_named_as_an_option_is(presk: Run, program: Path) -> 
         ((*ON, "--out", "missing/gap.json", "--no-sites"), 1, "E8002"),
         ((*ON, "--weights", "missing.safetensors"), 1, "E8001"),
         ((*ON, "--dim", "m=1"), 1, "E4008"),
-        ((*ON, "--certify"), 2, "certify"),
+        ((*ON, "--digits", "0"), 1, "E6014"),
     ],
 )
 def test_what_can_not_apply_is_refused(

@@ -19,6 +19,7 @@ from presk.api.program import Entry, find_entry
 from presk.api.signature import DataParameter, whole_number
 from presk.api.specialize import (
     KEPT,
+    Asked,
     CacheInfo,
     Recent,
     Settings,
@@ -31,6 +32,7 @@ from presk.check.initial import Leaf
 from presk.choose.contributions import Progress, observe
 from presk.choose.gap import Gap, measure_gap
 from presk.core.nodes import Program as Core
+from presk.exact.proving import Proof
 from presk.realization.model import Plan, Realization, read_plan, read_realization
 from presk.realization.parameters import type_at_rest
 from presk.run import registry, trees
@@ -159,6 +161,8 @@ class Compiled:
         *args: Any,
         bits: int | None = None,
         certify: bool = True,
+        digits: int | None = None,
+        max_bits: int | None = None,
         from_rounded: bool = False,
         sites: bool = False,
         seed: int = 0,
@@ -169,11 +173,13 @@ class Compiled:
     ) -> Gap:
         """How far a call with these arguments is from the exact result: a `presk.Gap`.
 
-        The reference works at `bits` (those of `compile` where not given) with proof radii, or on midpoints without
-        `certify`. It reads the numbers given, so rounding inputs counts; `from_rounded` reads them as the realization
-        stores them. `sites` also measures what each site contributes, in one evaluation of the reference a site;
-        `progress` is told how many are done. Errors as for a call; E6003 to E6007 where the exact result isn't defined
-        or can't be certified, E9010 on the reference itself.
+        The reference works with proof radii, at as many bits as the gap needs: from 256 on, until its radius is at most
+        a hundredth of the gap or a 2⁻⁸⁰th of the largest number, and `max_bits` (4096) at most. `bits` alone fixes
+        them, `digits` asks for so many of the exact value besides (those of `compile` where nothing is given). Without
+        `certify` it works on midpoints. It reads the numbers given, so rounding inputs counts; `from_rounded` reads
+        them as the realization stores them. `sites` also measures what each site contributes, in one evaluation of the
+        reference a site; `progress` is told how many are done. Errors as for a call; E6003 to E6008 where the exact
+        result isn't defined or can't be certified, E9010 on the reference itself.
         """
         specializer = self._specializer
         values, sizes, _ = specializer.enter(self.parameters, args, named)
@@ -183,7 +189,7 @@ class Compiled:
         return measure_gap(
             specializer.backend,
             specializer.call(made, fitted, draws),
-            bits=self.settings.bits if bits is None else whole_number("bits", bits),
+            precision=precision_asked(bits, digits, max_bits).or_else(self.settings.precision).of_a_gap(),
             certify=certify,
             from_rounded=from_rounded,
             sites=sites,
@@ -207,7 +213,7 @@ class Compiled:
         made, fitted = specializer.specialize(values, sizes)
         draws = {"seed": seed, "step": step, "row_offset": row_offset}
         found: dict[str, list[Any]] = {}
-        for site, value in observe(specializer.backend, specializer.call(made, fitted, draws))[1]:
+        for site, value in observe(specializer.tracing(), specializer.call(made, fitted, draws))[1]:
             found.setdefault(site.key, []).append(value)
         return found
 
@@ -247,7 +253,7 @@ class Compiled:
 
     def __repr__(self) -> str:
         backend = self.settings.backend
-        how = f"{backend}, {self.settings.bits} bits" if backend == "interp" else f"{backend}, {self._realization}"
+        how = f"{backend}, {self._precision}" if backend == "interp" else f"{backend}, {self._realization}"
         return f"<presk.Compiled {self.entry.name} ({how})>"
 
     def _repr_html_(self) -> str:
@@ -255,12 +261,27 @@ class Compiled:
         return f"<code>{escape(repr(self))}</code> {info.currsize} specializations, {info.hits} hits"
 
     @property
+    def _precision(self) -> str:
+        precision = self.settings.precision.of_a_call()
+        if not self.settings.certify:
+            return f"{precision.bits} bits, not proven"
+        return f"{precision.bits} bits" if precision.digits is None else f"{precision.digits} digits proven"
+
+    @property
+    def proof(self) -> Proof | None:
+        """What the last call took on the reference: `bits`, `evaluations` and the `factor` of cost they had.
+
+        None on a machine backend, before a first call, and without `certify`.
+        """
+        return getattr(self._specializer.backend, "proof", None)
+
+    @property
     def _realization(self) -> str:
         return self.settings.realization.name
 
     def _made_up(self, parameter: DataParameter, of: Type, seed: int) -> Any:
         if parameter.default is not None:
-            return default_value(parameter, self.settings.bits)
+            return default_value(parameter, self.settings.most_bits)
         if parameter.module is not None and isinstance(of, ModuleOf):
             return self._draw(parameter, of, seed)
         return synthesize(parameter.name, of, seed)
@@ -365,8 +386,10 @@ def compile(
     realize: str | Realization = "f32",
     backend: str | None = None,
     plan: str | Plan = "auto",
-    bits: int = 256,
-    certify: bool = False,
+    bits: int | None = None,
+    certify: bool = True,
+    digits: int | None = None,
+    max_bits: int | None = None,
     dims: Mapping[str, int] | None = None,
     threads: int | None = None,
     training: bool = False,
@@ -375,22 +398,31 @@ def compile(
 
     `entry` is `program["f"]` or `"path.psk:f"`. `realize` is the machine numbers: a Realization, `f64`, `f32`, `bf16`,
     `f64+fma`, `f32+fma`, or `@FILE`; `plan` the loops: a Plan, `auto`, `default` or `@FILE`. The exact reference reads
-    neither: it computes with real numbers, to `bits` bits, and under `certify` with proven radii. `backend` is
-    `interp`, `kernel` or `native`; without one it is `native`, the fastest. `dims` gives sizes that can't be read off
-    the arguments. `threads` is the number of workers (the reference has one); `training` turns dropout on. Raises
-    PreskError.
+    neither: it computes with real numbers and proves `digits` decimal digits of each (15), taking the bits that these
+    need, from 256 on and `max_bits` (4096) at most; `bits` alone fixes them, beside `digits` it is where they begin.
+    Without `certify` it works on midpoints and proves nothing. `backend` is `interp`, `kernel` or `native`; without one
+    it is `native`, the fastest. `dims` gives sizes that can't be read off the arguments. `threads` is the number of
+    workers (the reference has one); `training` turns dropout on. Raises PreskError.
     """
     settings = Settings(
         realize if isinstance(realize, Realization) else read_realization(realize),
         plan if isinstance(plan, Plan) else read_plan(plan),
         registry.fastest() if backend is None else text("backend", backend),
-        whole_number("bits", bits),
+        precision_asked(bits, digits, max_bits),
         certify,
         tuple(sorted((name, whole_number(name, size)) for name, size in table("dims", dims).items())),
         None if threads is None else workers(threads),
         training,
     )
     return Compiled(find_entry(entry), settings)
+
+
+def precision_asked(bits: int | None, digits: int | None, max_bits: int | None) -> Asked:
+    """The reference's precision as it is asked for. E6012 and E6014 where that can't be."""
+    given = (("bits", bits), ("digits", digits), ("max_bits", max_bits))
+    asked = Asked(*(None if value is None else whole_number(name, value) for name, value in given))
+    asked.of_a_call()
+    return asked
 
 
 def workers(threads: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
 
@@ -23,12 +23,13 @@ from presk.choose.contributions import Call
 from presk.core.bind import bind
 from presk.core.nodes import Program as Core
 from presk.exact.constants import ball_of_constant
+from presk.exact.proving import Precision
 from presk.exact.values import ExactArray
 from presk.realization.mixed import expanded
 from presk.realization.model import Plan, Realization
 from presk.run import registry, trees
+from presk.run.backend import Backend, Executable
 from presk.run.backend import Entry as BoundEntry
-from presk.run.backend import Executable
 from presk.run.values import accept
 from presk.shapes.constants import Rational
 from presk.shapes.types import Tensor, Type
@@ -43,8 +44,8 @@ SHAPES_KEPT = 1024
 TRIED = 4
 """Executables that a call tries before it looks at its arguments."""
 
-DEFAULT_BITS = 4
-"""An irrational default is held at this multiple of the reference's precision."""
+DEFAULT_GUARD = 256
+"""An irrational default is held at so many bits more than the reference may take."""
 
 Kept = TypeVar("Kept")
 
@@ -59,17 +60,51 @@ class CacheInfo(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Asked:
+    """The reference's precision as a user has asked for it. E6012 and E6014 where that can't be."""
+
+    bits: int | None = None
+    digits: int | None = None
+    most: int | None = None
+
+    def of_a_call(self) -> Precision:
+        """What a call begins at, proves, and ends at."""
+        return Precision.chosen(self.bits, self.digits, self.most)
+
+    def of_a_gap(self) -> Precision:
+        """The same for a gap, which needs no more digits than it has itself, unless some are asked for."""
+        return replace(self.of_a_call(), digits=self.digits)
+
+    def or_else(self, other: Asked) -> Asked:
+        """This, or what was asked for before where it asks for nothing."""
+        return other if self == Asked() else self
+
+
+@dataclass(frozen=True)
 class Settings:
-    """How an entry is to be computed: what `compile` was given, read."""
+    """How an entry is to be computed: what `compile` was given, read.
+
+    `precision` and `certify` are the reference's.
+    """
 
     realization: Realization
     plan: Plan
     backend: str
-    bits: int
+    precision: Asked
     certify: bool
     dims: tuple[tuple[str, int], ...]
     threads: int | None
     training: bool
+
+    @property
+    def proven(self) -> Precision | None:
+        """What the reference is to prove; None where it works on midpoints."""
+        return self.precision.of_a_call() if self.certify else None
+
+    @property
+    def most_bits(self) -> int:
+        """The most bits that the reference may take."""
+        return self.precision.of_a_call().most
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,7 +161,7 @@ class Specializer:
         self.entry = entry
         self.settings = settings
         self.signature = EntrySignature(entry)
-        self.backend = registry.make(settings.backend, bits=settings.bits, certify=settings.certify)
+        self.backend = registry.make(settings.backend, bits=settings.precision.of_a_call().bits, proven=settings.proven)
         self._by_shape: OrderedDict[Hashable, Hashable] = OrderedDict()
         self._by_type: OrderedDict[Hashable, Specialization] = OrderedDict()
         self._lock = Lock()
@@ -184,7 +219,7 @@ class Specializer:
     def complete(self, values: Mapping[str, Any], bound: int = 0) -> list[Any]:
         """The values of the data parameters behind the first `bound`, in order: given ones, defaults for others."""
         return [
-            values[each.name] if each.name in values else default_value(each, self.settings.bits)
+            values[each.name] if each.name in values else default_value(each, self.settings.most_bits)
             for each in self.signature.data[bound:]
         ]
 
@@ -233,6 +268,13 @@ class Specializer:
             **draws,
         )
 
+    def tracing(self) -> Backend:
+        """The backend for values that nobody has asked digits of: the reference proves what it proves of them."""
+        settings = self.settings
+        if settings.proven is None:
+            return self.backend
+        return registry.make(settings.backend, proven=replace(settings.proven, digits=None))
+
     def cache_info(self) -> CacheInfo:
         """Hits, misses and number of the specializations kept."""
         with self._lock:
@@ -273,7 +315,7 @@ def default_value(parameter: DataParameter, bits: int) -> Any:
         return np.array(int(default.value), dtype=np.int64 if of.kind == "nat" else np.bool_)
     if isinstance(default, Rational):
         return ExactArray.from_numbers([default.value], ())
-    return ExactArray([ball_of_constant(default, DEFAULT_BITS * bits)], (), bits=DEFAULT_BITS * bits, certified=True)
+    return ExactArray([ball_of_constant(default, bits + DEFAULT_GUARD)], (), bits=bits + DEFAULT_GUARD, certified=True)
 
 
 class _Hashed:

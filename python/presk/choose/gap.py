@@ -16,9 +16,11 @@ from typing import Any, cast
 from presk import __version__
 from presk.choose.contributions import Call, Contributions, Progress, contributions
 from presk.choose.inputs import hash_of, rounded
-from presk.choose.measure import SOLE, Output, OutputGap, measure
+from presk.choose.measure import SOLE, Output, OutputGap, closer_bits, measure
 from presk.choose.report import as_html, as_text, figure
 from presk.core.hash import core_hash
+from presk.core.nodes import Program
+from presk.exact.proving import Precision, wanted_bits
 from presk.run import trees
 from presk.run.backend import Backend
 from presk.run.bits import hash_arrays
@@ -44,8 +46,9 @@ class Hashes:
 class Gap:
     """How far a call's results are from exact: output by output, and site by site where that was asked for.
 
-    `bits` and `proven` are the reference's precision and whether it kept proof radii; `from_rounded` whether it read
-    the inputs as the realization stores them. Distances are upper bounds where proven. `json()` is the certificate,
+    `bits` and `proven` are the reference's precision and whether it kept proof radii; it began at `begun_at` bits, and
+    took `evaluations` of it whose cost was `factor` times that of the first. `from_rounded`: it read the inputs as the
+    realization stores them. Distances are upper bounds where proven. `json()` is the certificate,
     `str()` a report, and a notebook shows it as tables.
     """
 
@@ -53,6 +56,9 @@ class Gap:
     backend: str
     realization: str
     bits: int
+    begun_at: int
+    evaluations: int
+    factor: float
     proven: bool
     from_rounded: bool
     seed: int
@@ -64,15 +70,22 @@ class Gap:
     realized: dict[str, Any]
 
     def worst(self, norm: str = "rel") -> float:
-        """The worst gap of all outputs: `rel` element by element, `abs`, or `max`, over each output's largest element.
+        """The worst figure of all outputs: `rel` element by element, `abs`, or `max`, over an output's largest element.
 
-        Infinite where a number is lost on the machine or a decision is another one.
+        Infinite where a number is lost on the machine or a decision is another one. What has no figure isn't in it.
         """
         return max((output.by(norm) for output in self.outputs), default=0.0)
 
+    def bound(self, norm: str = "rel") -> float:
+        """What the gap is at most: the worst figure, and what the reference's radii leave open besides.
+
+        Relatively it is infinite where an element that can't be told from 0 is off by more than its radius.
+        """
+        return max((output.bound(norm) for output in self.outputs), default=0.0)
+
     def exceeds(self, limit: float, norm: str = "rel") -> bool:
         """Whether the gap may be above a limit."""
-        return not self.worst(norm) <= limit
+        return not self.bound(norm) <= limit
 
     def __str__(self) -> str:
         return as_text(self)
@@ -95,6 +108,7 @@ class Gap:
                 "realization": {"name": self.realization, **self.realized},
                 "reference": {
                     "bits": self.bits,
+                    "begun_at": self.begun_at,
                     "proven": self.proven,
                     "inputs": "as stored" if self.from_rounded else "as given",
                 },
@@ -110,7 +124,7 @@ def measure_gap(
     backend: Backend,
     call: Call,
     *,
-    bits: int = 256,
+    precision: Precision,
     certify: bool = True,
     from_rounded: bool = False,
     sites: bool = False,
@@ -119,10 +133,10 @@ def measure_gap(
 ) -> Gap:
     """The gap of one call on a machine backend.
 
-    `certify` keeps proof radii; without it midpoints stand for the exact values. `sites` also measures what each site
-    contributes (`choose.contributions`), in as many evaluations of the reference as there are sites. Raises PreskError:
-    E6003 to E6007 where the exact result isn't defined or can't be certified, E9010 for the reference itself, and
-    whatever the backend refuses.
+    `certify` keeps proof radii, and takes the bits within `precision` that keep them from passing for errors; without
+    it midpoints stand for the exact values. `sites` also measures what each site contributes (`choose.contributions`),
+    in as many evaluations of the reference as there are sites. Raises PreskError: E6003 to E6008 where the exact result
+    isn't defined or can't be certified, E9010 for the reference itself, and whatever the backend refuses.
     """
     if backend.name == Interp.name:
         raise fail(
@@ -133,22 +147,29 @@ def measure_gap(
     machine = executable(*call.values, **draws)
     program = call.entry.program
     read = rounded(call.realization, program, call.values) if from_rounded else call.values
-    reference = Interp(bits, certify).prepare(call.entry, call.realization, training=call.training)
-    exact = reference(*read, **draws)
+    reference = _reference(program, machine, precision, certify)
+    exact = reference.prepare(call.entry, call.realization, training=call.training)(*read, **draws)
+    proof = reference.proof
+    bits = precision.bits if proof is None else proof.bits
+    outputs = measure(program.entry.result, exact, machine)
     parts = None
     if sites:
-        parts = contributions(backend, call, machine, bits, from_rounded=from_rounded, progress=progress)
+        told = [output.told for output in outputs if isinstance(output, OutputGap)]
+        parts = contributions(backend, call, machine, bits, told=told, from_rounded=from_rounded, progress=progress)
     return Gap(
         call.entry.name,
         backend.name,
         call.realization.name,
         bits,
+        precision.bits,
+        1 if proof is None else proof.evaluations,
+        1.0 if proof is None else proof.factor,
         certify,
         from_rounded,
         call.seed,
         call.step,
         call.row_offset,
-        measure(program.entry.result, exact, machine),
+        outputs,
         parts,
         Hashes(
             program_hash,
@@ -159,6 +180,16 @@ def measure_gap(
         ),
         call.realization.json(),
     )
+
+
+def _reference(program: Program, machine: Any, precision: Precision, certify: bool) -> Interp:
+    """The reference that takes bits until they suffice for the gap, and for the digits asked for."""
+
+    def enough(values: Any, bits: int) -> int:
+        closer = closer_bits(program.entry.result, values, machine, bits)
+        return max(closer, wanted_bits(values, bits, precision.digits))
+
+    return Interp(proven=precision, enough=enough) if certify else Interp(precision.bits)
 
 
 def _output(output: Output) -> dict[str, Any]:

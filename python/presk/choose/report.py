@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 from typing import TYPE_CHECKING
 
-from presk.choose.contributions import Contributions, SiteGap
+from presk.choose.contributions import Contributions, FirstLost, SiteGap
 from presk.choose.measure import Decided, Output, OutputGap
 from presk.run.mode import in_standard_mode
 
@@ -58,7 +58,9 @@ def as_html(gap: Gap) -> str:
 def heading(gap: Gap) -> list[str]:
     """What was measured, against what."""
     reads = "the inputs as stored" if gap.from_rounded else "the inputs as given"
-    how = "proven" if gap.proven else "midpoints"
+    how = "proven" if gap.proven else "midpoints, not proven"
+    if gap.bits > gap.begun_at:
+        how += f"; {gap.begun_at} weren't enough"
     return [
         f"{gap.entry}: {gap.realization} on `{gap.backend}`, against the reference at {gap.bits} bits ({how}), {reads}"
     ]
@@ -86,19 +88,28 @@ def remarks_on(output: Output) -> list[str]:
             return []
         where = "" if not output.first else f" at {list(output.first)}"
         return [f"{output.name}: first{where}, {output.exact} over ℝ and {output.machine} on the machine"]
-    return [*_worst(output), *_lost(output)]
+    return [*_worst(output), *_left_out(output), *_lost(output)]
 
 
 def _worst(output: OutputGap) -> list[str]:
     if output.worst is None or output.lost:
         return []
     at = f" at {output.worst.place}" if output.worst.place else ""
-    lines = [f"{output.name}: worst{at}, {output.worst.exact} over ℝ and {output.worst.machine!r} on the machine"]
-    if output.zeros:
-        lines.append(
-            f"{output.name}: {output.zeros} of {output.elements} elements are 0 over ℝ, or not to be told from it: "
-            "they have no relative gap"
-        )
+    return [f"{output.name}: worst{at}, {output.worst.exact} over ℝ and {output.worst.machine!r} on the machine"]
+
+
+def _left_out(output: OutputGap) -> list[str]:
+    """What has no figure, or one that isn't an error, and why."""
+    of = f"of {output.elements} elements" if output.elements > 1 else "element"
+    found = (
+        (output.zeros, "0 over ℝ and not on the machine: no relative gap"),
+        (output.untold if output.told else 0, "too close to 0 over ℝ to be told from it: no relative figure"),
+        (output.within, f"exact within {figure(output.within_by)}"),
+        (output.rough, f"within {figure(output.rough_by)} of exact: the reference's bits tell no more"),
+    )
+    lines = [f"{output.name}: {count} {of} {'is' if count == 1 else 'are'} {what}" for count, what in found if count]
+    if not output.told:
+        lines.append(f"{output.name}: can't be told from 0 over ℝ: relative figures, and shares of it, are left out")
     return lines
 
 
@@ -116,8 +127,9 @@ def sites_table(parts: Contributions) -> Table:
     """A row for the inputs and each site, in falling order of effect."""
     heads = ("site", "primitive", "stored", "own error", "moves the results by")
     rows = [_site_row(each) for each in parts.sites[:SITES_SHOWN]]
-    if parts.inputs is not None:
-        rows.insert(0, ("rounding the inputs", "", "", "", figure(parts.inputs)))
+    if parts.inputs is not None or parts.inputs_outside:
+        moves = "out of the domain" if parts.inputs_outside else figure(parts.inputs)
+        rows.insert(0, ("rounding the inputs", "", "", "", moves))
     return heads, rows
 
 
@@ -126,7 +138,7 @@ def _site_row(each: SiteGap) -> tuple[str, ...]:
     own = f"{each.different} differ" if each.different else figure(each.own)
     if each.lost:
         own = f"{each.lost} lost"
-    moves = "out of the domain" if each.effect is None else figure(each.effect)
+    moves = "out of the domain" if each.outside else figure(each.effect)
     return (name, each.primitive, each.stored, own, moves)
 
 
@@ -135,7 +147,28 @@ def sites_remark(parts: Contributions) -> str:
     more = len(parts.sites) - SITES_SHOWN
     rest = "" if parts.unexplained is None else f"; they add up to it but for {figure(parts.unexplained)}"
     shown = f" ({more} sites that move less are not shown)" if more > 0 else ""
-    return f"all together {figure(parts.total)} of the largest magnitude{rest}{shown}"
+    lines = [f"all together {figure(parts.total)} of the largest magnitude{rest}{shown}"]
+    if parts.total is None:
+        lines = [f"no result can be told from 0 over ℝ: shares of it are left out{shown}"]
+    if parts.first_lost is not None:
+        lines.insert(0, _first_lost(parts.first_lost))
+    if parts.unmeasured is not None:
+        lines.insert(0, f"the machine's values lead out of the reals before the last site: {parts.unmeasured}")
+    return "\n".join(lines)
+
+
+def _first_lost(lost: FirstLost) -> str:
+    """Where the machine first lost a number, and what stands there over the reals."""
+    at = f" at {list(lost.where)}" if lost.where else ""
+    if lost.site is None:
+        return f"first lost: `{lost.name}`{at} is {lost.found} as it is stored"
+    name = f"{lost.site} ({lost.name})" if lost.name else lost.site
+    line = "" if lost.line is None else f", line {lost.line}"
+    on = "on the machine's own inputs the exact value"
+    over = (
+        f"{on} is {lost.exact}" if lost.exact is not None else f"{on} isn't defined: `{lost.primitive}` {lost.reason}"
+    )
+    return f"first lost: {name}{at}, `{lost.primitive}`{line}, is {lost.found} on the machine; {over}"
 
 
 def _aligned(table: Table) -> str:

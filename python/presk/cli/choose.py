@@ -36,16 +36,22 @@ def _load(file: str, consts: Mapping[str, str], quiet: bool) -> Program:
 
 
 def choose_settings(
-    entry: Entry, execution: Mapping[str, Any], dims: Mapping[str, int], training: bool, quiet: bool
+    entry: Entry,
+    execution: Mapping[str, Any],
+    dims: Mapping[str, int],
+    training: bool,
+    quiet: bool,
+    *,
+    measures: bool = False,
 ) -> Compiled:
-    """The entry compiled under the options of `options.execution` or `options.running`.
+    """The entry compiled under the options of `options.execution`, `options.measuring` or `options.running`.
 
-    A usage error for options that don't apply to the backend.
+    `measures`: the reference runs beside the backend. A usage error for options that don't apply to the backend.
     """
     backend: str | None = execution["backend"]
     name = registry.fastest() if backend is None else backend
-    certify = execution.get("certify", False)
-    if certify and name != "interp":
+    certify: bool | None = execution.get("certify")
+    if certify and name != "interp" and not measures:
         raise click.UsageError(f"--certify is for the reference; `{name}` has no proof radii")
     return compile(
         entry,
@@ -53,14 +59,18 @@ def choose_settings(
         backend=name,
         plan=execution["plan"],
         bits=execution["bits"],
-        certify=certify,
+        certify=certify is not False,
+        digits=execution.get("digits"),
+        max_bits=execution.get("max_bits"),
         dims=dims,
         threads=execution["threads"],
         training=training,
     )
 
 
-OPTIONS_OF_A_CALL = {"seed", "step", "row_offset", "bits", "certify", "from_rounded", "sites", "progress"}
+OPTIONS_OF_A_CALL = {
+    *("seed", "step", "row_offset", "bits", "certify", "digits", "max_bits", "from_rounded", "sites", "progress")
+}
 """What a call or a gap takes beside the entry's parameters."""
 
 

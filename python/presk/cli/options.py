@@ -126,21 +126,39 @@ _RUNNING = (
     ),
     click.option("--plan", metavar="PLAN", default="auto", show_default=True, help="auto, default, scalar or @FILE."),
     THREADS,
-    click.option("--bits", type=int, metavar="N", default=256, show_default=True, help="Precision of the reference."),
-    click.option("--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="Of all draws."),
 )
 
-
-_CERTIFY = click.option("--certify", is_flag=True, help="Keep proof radii through the reference.")
+_BITS = click.option(
+    "--bits", type=int, metavar="N", default=256, show_default=True, help="Precision of the reference."
+)
+_PRECISION = (
+    click.option("--digits", type=int, metavar="N", help="Decimal digits the reference proves.  [default: 15]"),
+    click.option("--bits", type=int, metavar="N", help="Bits of the reference: alone fixed, with --digits the first."),
+    click.option("--max-bits", type=int, metavar="N", help="The most bits it takes by itself.  [default: 4096]"),
+)
+_CERTIFY = click.option(
+    "--certify/--no-certify", default=None, help="Prove the reference's digits (default), or trust its midpoints."
+)
+_SEED = click.option("--seed", type=click.IntRange(0), metavar="N", default=0, show_default=True, help="Of all draws.")
 
 
 def running(command: Command) -> Command:
-    """The options that say where and how an entry is executed, on whatever backend."""
-    for option in reversed(_RUNNING):
-        command = option(command)
-    return command
+    """The options that say where and how an entry is executed, on whatever backend, the reference on midpoints."""
+    return _with(command, *_RUNNING, _BITS, _SEED)
+
+
+def measuring(command: Command) -> Command:
+    """The same for commands that measure from the certified reference."""
+    return _with(command, *_RUNNING, *_PRECISION, _SEED)
 
 
 def execution(command: Command) -> Command:
-    """The same with `--certify`, for commands that may call the reference itself."""
-    return running(_CERTIFY(command))
+    """The same with `--no-certify`, for commands that show what the reference gives."""
+    return _with(command, *_RUNNING, *_PRECISION, _CERTIFY, _SEED)
+
+
+def _with(command: Command, *options: Callable[[Command], Command]) -> Command:
+    """The command with these options, in this order."""
+    for option in reversed(options):
+        command = option(command)
+    return command

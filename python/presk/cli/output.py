@@ -1,7 +1,8 @@
 """Results as text and as data: arrays with their types, exact numbers with their proof radius.
 
-In JSON a machine number stands as its shortest decimal with its hexadecimal form beside it, an exact one as a string
-of all its digits beside the double nearest to it. What JSON has no number for (NaN, infinities) is a string.
+An exact number has the digits that are proven of it, and no more. In JSON a machine number stands as its shortest
+decimal with its hexadecimal form beside it, an exact one as a string beside the distance that is proven to hold it.
+What JSON has no number for (NaN, infinities) is a string.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +17,8 @@ import click
 import numpy as np
 from numpy.typing import NDArray
 
+from presk.exact.proving import Proof
+from presk.exact.values import SHOWN_DIGITS as ARRAY_DIGITS
 from presk.exact.values import ExactArray
 from presk.run import array_files, trees
 from presk.shapes import types
@@ -25,13 +27,10 @@ from presk.text.files import is_folder
 
 Array = NDArray[Any]
 
-SHOWN_DIGITS = 17
-"""Digits of each number of an exact tensor in text; a scalar is shown in full."""
+RADIUS_DIGITS = 2
 
 SHOWN_ELEMENTS = 1000
 """Elements of a tensor above which text shows its corners."""
-
-DIGITS_PER_BIT = math.log10(2)
 
 
 def content(path: Path) -> Mapping[str, Array]:
@@ -49,73 +48,70 @@ def as_arrays(result: object) -> dict[str, Array]:
     return {".".join(path) or "result": np.asarray(leaf) for path, leaf in trees.leaves(result)}
 
 
-def as_text(result: object, of: Type, bits: int) -> str:
-    """Every leaf of a result under its path and type."""
+def as_text(result: object, of: Type, digits: int | None = None) -> str:
+    """Every leaf of a result under its path and type, exact ones to `digits` digits at least if proven."""
     blocks: list[str] = []
     for (path, tensor), (_, leaf) in zip(types.leaves(of), trees.leaves(result), strict=True):
         head = types.show(tensor)
         blocks.append(f"{'.'.join(path)}: {head}" if path else head)
-        blocks.append(_array_text(leaf, bits))
+        blocks.append(_array_text(leaf, digits))
     return "\n".join(blocks)
 
 
-def _array_text(leaf: Any, bits: int) -> str:
+def _array_text(leaf: Any, digits: int | None) -> str:
     if not is_exact(leaf):
         array = np.asarray(leaf)
         return np.array2string(array, threshold=SHOWN_ELEMENTS, floatmode="unique", max_line_width=100)
-    mid = np.asarray(leaf.mid, dtype=object)
-    digits = max(1, math.floor(bits * DIGITS_PER_BIT)) if mid.ndim == 0 else SHOWN_DIGITS
-    formatter: Any = {"object": partial(in_digits, count=digits)}
-    text = np.array2string(mid, threshold=SHOWN_ELEMENTS, formatter=formatter, max_line_width=100)
-    worst = worst_radius(leaf)
-    return text if worst is None else f"{text}\nproof radius at most {worst}"
-
-
-def worst_radius(leaf: Any) -> str | None:
-    """The greatest proof radius of an exact array, to two digits rounded up; None where none is kept."""
-    import mpmath
-
+    if leaf.ndim == 0:
+        return leaf.text()
+    text = leaf.text(max(digits or 0, ARRAY_DIGITS), shown=SHOWN_ELEMENTS, width=100)
     if not leaf.certified:
-        return None
-    radii = np.asarray(leaf.radius, dtype=object).ravel()
-    greatest = max(radii, default=mpmath.mpf(0))
-    return radius_text(greatest)
+        return text
+    return f"{text}\nproof radius at most {worst_radius(leaf)}"
 
 
-def radius_text(radius: Any, count: int = 2) -> str:
-    """A proof radius to so many digits, rounded up: what is shown is a bound as well."""
+def worst_radius(leaf: ExactArray) -> str:
+    """The greatest proof radius of an exact array, to two digits rounded up."""
     import mpmath
 
-    half_a_digit = cast(Any, mpmath).mpf(10) ** (1 - count) / 2
-    return "0" if radius == 0 else in_digits(radius * (1 + half_a_digit), count)
+    greatest = max(np.asarray(leaf.radius, dtype=object).ravel(), default=mpmath.mpf(0))
+    half_a_digit = cast(Any, mpmath).mpf(10) ** (1 - RADIUS_DIGITS) / 2
+    return "0" if greatest == 0 else cast(str, cast(Any, mpmath).nstr(greatest * (1 + half_a_digit), RADIUS_DIGITS))
 
 
-def as_json(result: object, of: Type, bits: int) -> object:
+def proof_notes(proof: Proof, wanted: str | None) -> list[str]:
+    """What certifying took where that was more than one evaluation, and whether what was wanted isn't proven."""
+    notes: list[str] = []
+    if proof.evaluations > 1:
+        cost = f"{proof.evaluations} evaluations, {proof.factor:.1f} times the cost of the first"
+        notes.append(f"proven at {proof.bits} bits, {proof.first} weren't enough ({cost})")
+    if proof.short and wanted is not None:
+        notes.append(f"{proof.bits} bits, the most (--max-bits), don't prove {wanted}: what is shown is proven")
+    return notes
+
+
+def as_json(result: object, of: Type) -> object:
     """A result as plain data, nested as the result is."""
     found = [
-        (path, _array_json(leaf, tensor, bits))
+        (path, _array_json(leaf, tensor))
         for (path, tensor), (_, leaf) in zip(types.leaves(of), trees.leaves(result), strict=True)
     ]
     return trees.grow(found)
 
 
-def _array_json(leaf: Any, of: types.Tensor, bits: int) -> dict[str, object]:
+def _array_json(leaf: Any, of: types.Tensor) -> dict[str, object]:
     names = [axis.name for axis in of.explicit]
-    array = np.asarray(leaf)
-    head: dict[str, object] = {"type": types.show(of), "names": names, "shape": list(array.shape)}
+    head: dict[str, object] = {"type": types.show(of), "names": names, "shape": list(leaf.shape)}
     if not is_exact(leaf):
+        array = np.asarray(leaf)
         hexadecimal = {"hex": _nested(array, _hex)} if array.dtype.kind in "fV" else {}
         return head | {"storage": array.dtype.name, "values": _nested(array, plain)} | hexadecimal
-    digits = math.ceil(bits * DIGITS_PER_BIT) + 1
-    mid = np.asarray(leaf.mid, dtype=object)
-    exact = {
-        "bits": bits,
-        "values": _nested(mid, partial(in_digits, count=digits)),
-        "hex": _nested(array, _hex),
-    }
+    exact: dict[str, object] = {"bits": leaf.bits, "proven": leaf.certified}
+    shown = leaf.decimals()
+    exact["values"] = _nested(shown, lambda each: each.middle)
     if leaf.certified:
-        exact["radius"] = _nested(np.asarray(leaf.radius, dtype=object), partial(radius_text, count=5))
-    return head | exact
+        exact["radius"] = _nested(shown, lambda each: each.distance or "0")
+    return head | exact | {"hex": _nested(leaf.nearest(), lambda each: None if each is None else _hex(each))}
 
 
 def number(value: Any) -> object:
@@ -140,14 +136,6 @@ def plain(value: Any) -> object:
 
 def _hex(value: Any) -> str:
     return float(value).hex()
-
-
-def in_digits(value: Any, count: int) -> str:
-    """An mpmath number to so many digits."""
-    import mpmath
-
-    shown: str = cast(Any, mpmath).nstr(value, count)
-    return shown
 
 
 def _nested(array: Array, show: Callable[[Any], object]) -> object:

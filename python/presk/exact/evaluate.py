@@ -169,7 +169,7 @@ def refusal(undefined: Undefined, bits: int | None = None) -> PreskError:
             "E6005",
             f"`{site.primitive}` at {site.label} {undefined.reason}, even at {bits} bits",
             site.span,
-            "two expressions may be equal without looking alike; without --certify midpoints decide",
+            "two expressions may be equal without looking alike; with --no-certify midpoints decide",
         )
     place = "" if undefined.position is None else f", at element {undefined.position}"
     hints = {"E6003": "`where(mask, a, b)` doesn't depend on the branch it refuses"}

@@ -20,6 +20,7 @@ from mpmath import libmp
 from numpy.typing import NDArray
 
 from presk.exact.context import Run
+from presk.exact.digits import Shown, digits_of, show, show_element, show_midpoint
 from presk.exact.layouts import position_text
 from presk.exact.precision import working
 from presk.exact.reals import Reals
@@ -30,7 +31,10 @@ Number: TypeAlias = Union[arb, fmpq]
 Names: TypeAlias = tuple[str | None, ...]
 
 SHOWN_DIGITS = 17
-"""Decimal digits of an element in `repr`."""
+"""Decimal digits of an element of an array that is shown; a scalar has all that are proven."""
+
+UNPROVEN = "≈"
+"""Before numbers that nothing is proven of."""
 
 SHOWN_ELEMENTS = 200
 """Elements of the largest array that `repr` shows whole."""
@@ -45,10 +49,11 @@ ROUNDING_GUARD = 64
 class ExactArray:
     """A tensor of exact reals. `shape`, `names` (None for an unnamed axis), `bits` they were computed at.
 
-    `certified`: every element carries a proven radius (0 where it is exact).
+    `certified`: every element carries a proven radius (0 where it is exact). What is shown of it are then proven digits
+    alone (`presk.exact.digits`); without it `≈` stands before them. `f"{y:.30}"` shows 30 digits of each.
     """
 
-    __slots__ = ("_elements", "_plain", "_taken", "bits", "certified", "names", "shape")
+    __slots__ = ("_elements", "_exact", "_plain", "_taken", "bits", "certified", "names", "shape")
 
     def __init__(
         self,
@@ -61,7 +66,7 @@ class ExactArray:
     ) -> None:
         self._elements = tuple(elements)
         self._taken: Reals | None = None
-        self._plain: bool | None = None
+        self._plain = self._exact = False
         self.shape = shape
         self.names: Names = (None,) * len(shape) if names is None else names
         self.bits = bits
@@ -71,7 +76,7 @@ class ExactArray:
     def from_floats(cls, array: NDArray[Any], names: Names | None = None) -> ExactArray:
         """The exact values of an array of f64, f32 or bf16. All must be finite."""
         flat = np.asarray(array).astype(np.float64).reshape(-1).tolist()
-        return cls([arb(value) for value in flat], array.shape, names)
+        return cls([arb(value) for value in flat], array.shape, names, certified=True)
 
     @classmethod
     def from_numbers(cls, numbers: Sequence[object], shape: tuple[int, ...], names: Names | None = None) -> ExactArray:
@@ -82,8 +87,7 @@ class ExactArray:
         elements: list[Number] = []
         for at, number in enumerate(numbers):
             elements.append(exact_number(number, at))
-        balls = any(isinstance(each, arb) and not each.is_exact() for each in elements)
-        return cls(elements, shape, names, certified=balls)
+        return cls(elements, shape, names, certified=True)
 
     # What it holds
 
@@ -106,7 +110,11 @@ class ExactArray:
     def radius(self) -> NDArray[np.object_]:
         """The proven radii as an object array of mpmath's mpf. E6013 where the array isn't certified."""
         if not self.certified:
-            raise fail("E6013", "these values carry no proven radius", hint="evaluate with certify=True, or --certify")
+            raise fail(
+                "E6013",
+                "these values carry no proven radius",
+                hint="evaluate with certify=True, which compile and run do by themselves",
+            )
         return self._objects([to_mpf(ball.rad()) for ball in self.balls()])
 
     def balls(self) -> list[arb]:
@@ -203,17 +211,60 @@ class ExactArray:
         axes = ", ".join(
             str(n) if name is None else f"{name}: {n}" for name, n in zip(self.names, self.shape, strict=True)
         )
-        kind = f"certified, {self.bits} bits" if self.certified else f"{self.bits} bits"
-        shown = np.array2string(
-            self._objects(self.balls()),
-            formatter={"object": self._show},
-            threshold=SHOWN_ELEMENTS,
-            separator=", ",
-        )
-        return f"ExactArray[{axes}] ({kind})\n{shown}"
+        kind = f"certified, {self.bits} bits" if self.certified else f"{self.bits} bits, not proven"
+        return f"ExactArray[{axes}] ({kind})\n{self.text(separator=', ')}"
 
-    def _show(self, ball: Any) -> str:
-        return ball.str(SHOWN_DIGITS, radius=self.certified)
+    def __format__(self, spec: str) -> str:
+        if not spec:
+            return repr(self)
+        digits = spec[1:]
+        if spec[0] != "." or not digits.isascii() or not digits.isdecimal() or int(digits) == 0:
+            raise ValueError(f'exact numbers are shown to a number of digits, as "{{:.30}}", not as "{{:{spec}}}"')
+        return self.text(int(digits))
+
+    def text(
+        self, digits: int | None = None, *, shown: int = SHOWN_ELEMENTS, width: int | None = None, separator: str = " "
+    ) -> str:
+        """The numbers in decimals: the proven digits, at most `digits` (17 in an array, all of a scalar).
+
+        An array of more than so many elements has its corners `shown`; lines are `width` wide.
+        """
+        if self.ndim == 0:
+            return self._scalar_text(digits)
+        most = digits or SHOWN_DIGITS
+        mark = "" if self.certified else f"{UNPROVEN} "
+
+        def element(ball: Any) -> str:
+            return show_element(ball, most) if self.certified else show_midpoint(ball, most)
+
+        return mark + np.array2string(
+            self._objects(self.balls()),
+            formatter={"object": element},
+            threshold=shown,
+            separator=separator,
+            max_line_width=width,
+            prefix=mark,
+        )
+
+    def _scalar_text(self, digits: int | None) -> str:
+        ball = self.balls()[0]
+        most = digits or digits_of(self.bits)
+        return str(show(ball, most)) if self.certified else f"{UNPROVEN} {show_midpoint(ball, most)}"
+
+    def decimals(self) -> NDArray[np.object_]:
+        """Every element with all its proven digits, as `digits.Shown`; without certificates those of the midpoint."""
+        most = digits_of(self.bits)
+        if self.certified:
+            return self._objects([show(ball, most) for ball in self.balls()])
+        return self._objects([Shown(show_midpoint(ball, most), None, most) for ball in self.balls()])
+
+    def nearest(self) -> NDArray[np.object_]:
+        """The nearest double of every element, None where its ball doesn't decide which it is."""
+        if not self.certified:
+            return self.to_float().astype(np.object_)
+        return self._objects(
+            [round_ball(ball, "f64") for ball in rational_balls(self._elements, self.bits + ROUNDING_GUARD)]
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _restore, ([_pack(each) for each in self._elements], self.shape, self.names, self.bits, self.certified)
@@ -223,15 +274,19 @@ class ExactArray:
 
         What is exact is shared between evaluations, with the layouts made of it.
         """
-        if self._plain is None:
-            self._plain = all(isinstance(each, arb) for each in self._elements)
-        plain = self._plain and (run.certify or not self.certified)
-        if run.terms is None and plain:
+        if run.terms is None and self._as_held(run.certify):
             if self._taken is None:
                 self._taken = Reals(cast(list[Any], list(self._elements)), settled=True, age=0)
             return self._taken
         balls = rational_balls(self._elements, run.bits)
         return run.given(balls if run.certify else [ball.mid() for ball in balls])
+
+    def _as_held(self, certify: bool) -> bool:
+        """Whether an evaluation takes the elements as they are: balls, or points where it keeps no radii."""
+        if self._taken is None:
+            self._plain = all(isinstance(each, arb) for each in self._elements)
+            self._exact = self._plain and all(cast(arb, each).is_exact() for each in self._elements)
+        return self._plain if certify else self._exact
 
 
 def rational_balls(elements: Sequence[Number], bits: int) -> list[arb]:

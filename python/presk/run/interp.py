@@ -1,8 +1,9 @@
 """The backend `interp`: the exact reference behind the seam.
 
-It computes with real numbers at its own `bits`, or proves radii under `certify`: in no realization and no plan, whose
-keys are held against the entry all the same. It uses one thread and gives nothing of its arguments' buffers away.
-Its results are ExactArrays (int64 and bool arrays for nats and booleans), which cross the seam untouched.
+It computes with real numbers, at its own `bits`, or with proof radii at as many bits as the digits asked for take: in
+no realization and no plan, whose keys are held against the entry all the same. It uses one thread and gives nothing of
+its arguments' buffers away. Its results are ExactArrays (int64 and bool arrays for nats and booleans), which cross the
+seam untouched.
 """
 
 from __future__ import annotations
@@ -11,11 +12,12 @@ import math
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from presk.core.nodes import Body, Loop, Program
-from presk.exact.evaluate import evaluate
+from presk.exact.evaluate import DEFAULT_BITS, evaluate
 from presk.exact.precision import working
+from presk.exact.proving import Enough, Precision, Proof, prove
 from presk.exact.values import ExactArray
 from presk.realization.model import Plan, Realization
 from presk.realization.resolve import resolve
@@ -32,14 +34,20 @@ BALL_BYTES = 64
 
 
 class Interp(Backend):
-    """The exact reference at a precision. E6012 for a precision it can't work at."""
+    """The exact reference: on midpoints at `bits`, or with radii where it is told what is to be `proven`.
+
+    `enough` judges instead whether what is proven suffices. `proof` is what the last certified call took. E6012 for a
+    precision that it can't work at.
+    """
 
     name: ClassVar[str] = "interp"
 
-    def __init__(self, bits: int = 256, certify: bool = False) -> None:
-        with working(bits):
-            self.bits = bits
-        self.certify = certify
+    def __init__(self, bits: int = DEFAULT_BITS, proven: Precision | None = None, enough: Enough | None = None) -> None:
+        self.bits = bits if proven is None else proven.bits
+        with working(self.bits):
+            self.proven = proven
+        self.enough = enough
+        self.proof: Proof | None = None
 
     def prepare(
         self,
@@ -83,16 +91,12 @@ class _Exact(Executable):
             self.leading[name] if name in self.leading else accept(name, of, next(given), finite=True)
             for name, of in self._parameters()
         ]
-        return evaluate(
-            self.entry.program,
-            values,
-            bits=self.backend.bits,
-            certify=self.backend.certify,
-            seed=seed,
-            step=step,
-            row_offset=row_offset,
-            training=self.training,
-        )
+        backend, program = self.backend, self.entry.program
+        draws: dict[str, Any] = {"seed": seed, "step": step, "row_offset": row_offset, "training": self.training}
+        if backend.proven is None:
+            return evaluate(program, values, bits=backend.bits, **draws)
+        proof = backend.proof = prove(program, values, backend.proven, enough=backend.enough, **draws)
+        return proof.values
 
     def _parameters(self) -> list[tuple[str, Type]]:
         """Names and types of the entry's parameters; every parameter of an entry has a name."""

@@ -263,7 +263,9 @@ def test_threads_may_call_one_compiled(program: presk.Program) -> None:
 
 def test_a_compiled_shows_itself(program: presk.Program) -> None:
     f = compiled(program, "mse")
-    assert repr(f) == "<presk.Compiled mse (interp, 256 bits)>"
+    assert repr(f) == "<presk.Compiled mse (interp, 15 digits proven)>"
+    assert repr(compiled(program, "mse", bits=64)) == "<presk.Compiled mse (interp, 64 bits)>"
+    assert repr(compiled(program, "mse", certify=False)) == "<presk.Compiled mse (interp, 256 bits, not proven)>"
     assert "mse" in f._repr_html_()
     assert f.parameters == ("m", "x", "y")
     assert f.modules == ("m",)
@@ -287,6 +289,11 @@ def test_the_default_is_the_fastest(program: presk.Program) -> None:
         ({"bits": 1}, "E6012"),
         ({"bits": 10**9}, "E6012"),
         ({"bits": "many"}, "E6034"),
+        ({"digits": 0}, "E6014"),
+        ({"digits": 10**7}, "E6014"),
+        ({"digits": 20, "bits": 8192}, "E6014"),
+        ({"digits": 20, "max_bits": 1}, "E6012"),
+        ({"digits": 1.5}, "E6034"),
         ({"dims": {"batch": 1.5}}, "E6034"),
         ({"threads": 0}, "E9007"),
         ({"threads": "all"}, "E6034"),

@@ -45,7 +45,7 @@ def test_the_certificate_names_what_was_measured() -> None:
     assert data["hashes"]["program"] == f.entry.program.hash
     assert data["hashes"]["realization"] == presk.Realization("f32").hash
     assert data["realization"] == {"name": "f32", "default": "f32"}
-    assert data["reference"] == {"bits": 256, "proven": True, "inputs": "as given"}
+    assert data["reference"] == {"bits": 256, "begun_at": 256, "proven": True, "inputs": "as given"}
     assert data["call"]["seed"] == 3
     assert data["outputs"][0]["relative"]["worst"] == found.worst()
     assert f.gap(x, seed=3).json() == data, "the same call has the same certificate"
@@ -60,7 +60,9 @@ def test_exact_inputs_are_read_exactly_and_have_a_hash() -> None:
     f = compiled(LINEAR, realize="f64")
     third = np.array([Fraction(1, 3)], dtype=object)
     found = f.gap(third)
-    assert 0 < found.worst() < 2.0**-52
+    assert found.worst() == 0, "the machine's 1 is exact: the ball around it is no gap"
+    assert 0 < found.bound() < 1e-76
+    assert 0 < f.gap(np.array([Fraction(1, 7)], dtype=object)).worst() < 2.0**-52
     assert f.gap(np.array([Fraction(2, 6)], dtype=object)).hashes.inputs == found.hashes.inputs
     assert f.gap(np.array([1 / 3])).hashes.inputs != found.hashes.inputs
 

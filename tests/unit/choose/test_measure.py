@@ -13,7 +13,7 @@ from flint import arb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from presk.choose.measure import Decided, OutputGap, measure
+from presk.choose.measure import Decided, OutputGap, closer_bits, measure
 from presk.exact.values import ExactArray
 from presk.shapes.poly import number
 from presk.shapes.types import Axis, RecordOf, Tensor
@@ -40,7 +40,7 @@ def test_worst_median_and_where() -> None:
     assert found.scaled == 0.25
     assert found.worst is not None
     assert (found.worst.place, found.worst.exact, found.worst.machine) == ("[n = 1]", "2.0", 2.5)
-    assert found.radius is None, "points carry none"
+    assert found.radius == 0, "fractions are exact"
 
 
 def test_an_exact_result_has_no_gap() -> None:
@@ -61,20 +61,63 @@ def test_distances_are_upper_bounds_and_hardly_more(exact: Fraction, machine: fl
 
 
 def test_a_ball_is_measured_from_its_far_end() -> None:
-    ball = arb(1, 0.25)
-    found = gap([ball], np.array([1.0]))
-    assert 0.25 <= found.absolute.worst < 0.2501
-    assert 0.25 / 0.75 <= found.relative.worst < 0.334
+    found = gap([arb(1, 0.001)], np.array([1.25]))
+    assert found.absolute.worst is not None
+    assert found.relative.worst is not None
+    assert 0.251 <= found.absolute.worst < 0.25101
+    assert 0.251 / 0.999 <= found.relative.worst < 0.2513
     assert found.radius is not None
-    assert 0.25 <= found.radius < 0.2501
+    assert 0.001 <= found.radius < 0.0010001
+    assert found.bound("abs") == found.absolute.worst
 
 
-def test_what_can_not_be_told_from_zero_has_no_relative_gap() -> None:
+@pytest.mark.parametrize("machine", [1.0, 1.2, 2.0])
+def test_a_radius_is_never_passed_off_as_an_error(machine: float) -> None:
+    found = gap([arb(1, 0.25)], np.array([machine]))
+    assert found.absolute.worst is found.relative.worst is None
+    assert (found.within, found.rough) == (0, 1)
+    assert machine - 0.75 <= found.rough_by < machine - 0.7499
+    assert found.bound("abs") == found.rough_by
+    assert found.bound("rel") > found.by("rel") == 0
+
+
+def test_a_negligible_radius_makes_a_number_exact_within_it() -> None:
+    found = gap([arb(1, 1e-70), arb(1)], np.array([1.0, 1.5]))
+    assert (found.within, found.rough, found.absolute.worst) == (1, 0, 0.5)
+    assert found.absolute.where == (1,)
+    assert 1e-70 <= found.within_by < 1.01e-70
+    close = gap([arb(1) + arb(0, 1e-26)], np.array([1.0]))
+    assert (close.within, close.rough) == (1, 0), "2 ** -80 is 8.3e-25"
+    assert gap([arb(1) + arb(0, 1e-24)], np.array([1.0])).rough == 1
+
+
+def test_what_can_not_be_told_from_zero_has_no_relative_figure() -> None:
     found = gap([Fraction(0), arb(0, 1e-70), Fraction(1)], np.array([1e-20, 1e-20, 1.0]))
-    assert found.relative.worst == math.inf
-    assert found.zeros == 2
+    assert found.relative.worst == math.inf, "of the one that is 0"
+    assert (found.zeros, found.untold) == (1, 1)
+    assert found.absolute.worst is not None
+    assert found.scaled is not None
     assert found.absolute.worst < 1.01e-20
     assert found.scaled < 1.01e-20
+    only = gap([arb(1e-87, 1e-77)], np.array([1e-20]))
+    assert only.relative.worst is only.scaled is None
+    assert not only.told
+    assert only.bound("rel") == only.bound("max") == math.inf
+    assert only.worst is not None
+    assert only.worst.exact == "0 ± 2e-77"
+
+
+def test_the_bits_asked_for_are_those_that_the_figure_lacks() -> None:
+    def wanted(ball: arb, machine: float) -> int:
+        exact = ExactArray.from_numbers([ball], (1,))
+        return closer_bits(real(1), exact, np.array([machine]), 64)
+
+    assert wanted(arb(1, 0.001), 1.25) == wanted(arb(1), 1.0) == wanted(arb(1, 1e-26), 1.0) == 64
+    assert 64 < wanted(arb(1, 0.01), 1.25) < 70
+    assert 64 + 70 < wanted(arb(1, 0.01), 1.0) < 64 + 80, "down to what is negligible"
+    assert wanted(arb(0, 1e-70), 0.0) == 128, "nothing to go by"
+    assert wanted(arb(0, 1e-70), 1e-60) == 64
+    assert wanted(arb(1, 0.01), math.nan) == 64, "lost is lost"
 
 
 def test_lost_numbers_are_infinitely_far() -> None:

@@ -102,9 +102,17 @@ def test_pickling_keeps_every_bit(certified: bool) -> None:
 
 
 def test_it_shows_itself() -> None:
-    assert repr(sample()).splitlines()[0] == "ExactArray[batch: 2, 3] (128 bits)"
-    assert "1.4142135623730950" in repr(sample())
-    assert "+/-" in repr(sample(certified=True))
+    assert repr(sample()).splitlines()[0] == "ExactArray[batch: 2, 3] (128 bits, not proven)"
+    assert repr(sample()).splitlines()[1].startswith("≈ [[1.0, 1.414213562373095, ")
+    assert "1.4142135623730950" in repr(sample(certified=True))
+    assert "≈" not in repr(sample(certified=True))
+    wide = ExactArray([arb(1, 1e-10), arb(0, 1e-77)], (2,), certified=True)
+    assert str(wide).splitlines()[1] == "[1.000000000 ± 2e-10, 0 ± 2e-77]"
+    assert f"{wide:.3}" == "[1.00 0 ± 2e-77]"
+    assert str(wide[0]).splitlines()[1] == f"{wide[0]:.40}" == "1.000000000 ± 2e-10"
+    assert f"{wide}" == str(wide) == repr(wide)
+    with pytest.raises(ValueError, match=r"\{:.30\}"):
+        format(wide, "10.3f")
     assert "..." in repr(ExactArray.from_floats(np.zeros(1000)))
 
 
@@ -114,7 +122,7 @@ NUMBERS: list[Any] = [3, np.int64(-4), 0.1, np.float32(0.1), ml_dtypes.bfloat16(
 @pytest.mark.parametrize("number", NUMBERS)
 def test_numbers_go_in_exactly(number: Any) -> None:
     found = ExactArray.from_numbers([number], (1,))
-    assert not found.certified
+    assert found.certified
     if isinstance(number, Fraction):
         assert found.numbers() == (fmpq(1, 3),)
     else:

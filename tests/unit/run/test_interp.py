@@ -9,6 +9,7 @@ import pytest
 
 import presk
 from presk.core.bind import bind
+from presk.exact.proving import Precision
 from presk.realization.model import Plan, Realization
 from presk.run import registry
 from presk.run.backend import Backend, Entry, Executable
@@ -39,7 +40,7 @@ def test_what_is_bound_is_checked_then() -> None:
 
 
 def test_exact_values_cross_untouched() -> None:
-    run = prepared(bits=300, certify=True)
+    run = prepared(proven=Precision.fixed(300))
     once = run(*ARGUMENTS)
     twice = run(ARGUMENTS[0], once, ARGUMENTS[2])
     assert twice.tolist() == [4.0, 17.0]
@@ -107,7 +108,7 @@ def test_a_double_that_counts_calls_is_a_backend(monkeypatch: pytest.MonkeyPatch
 
             return Counted()
 
-    monkeypatch.setitem(registry.MAKERS, "kernel", lambda bits, certify: Counting(bits=bits, certify=certify))
+    monkeypatch.setitem(registry.MAKERS, "kernel", lambda bits, proven: Counting(bits, proven))
     f = presk.compile(PROGRAM["f"], backend="kernel")
     assert f(*ARGUMENTS).tolist() == [2.0, 5.0]
     assert f(*ARGUMENTS).tolist() == [2.0, 5.0]

@@ -23,6 +23,7 @@ from presk.choose.conformance.listed import CANCELS, LISTED
 from presk.choose.measure import GUARD, distances
 from presk.core.nodes import Program
 from presk.exact.precision import working
+from presk.exact.proving import Precision
 from presk.exact.values import ExactArray
 from presk.realization.model import Plan, Realization
 from presk.run import trees
@@ -118,7 +119,7 @@ def run_prepared(
         executables.append((realization, made))
     if all(made is None for _, made in executables):
         return [_refused(case, realization) for realization in realizations]
-    reference = Interp(BITS, certify=True).prepare(entry, Realization("f64"), training=case.training)
+    reference = Interp(proven=Precision.deciding(BITS)).prepare(entry, Realization("f64"), training=case.training)
     exact = reference(*prepared.values)
     return [
         _refused(case, realization)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, JSON, QUIET, running
+from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, JSON, QUIET, measuring
 
 if TYPE_CHECKING:
     from presk.api.compiled import Compiled
@@ -30,7 +30,7 @@ SUFFIX = ".safetensors"
 @click.option("--no-gap", is_flag=True, help="Don't measure what it costs.")
 @DIMS
 @CONSTS
-@running
+@measuring
 @JSON
 @QUIET
 def command(

@@ -10,6 +10,7 @@ from presk.cli.guard import interruptible
 from presk.cli.options import CONSTS, DIMS, ENTRY, FILE, JSON, QUIET, RAW, TRAINING, execution, given_inputs
 
 if TYPE_CHECKING:
+    from presk.api.compiled import Compiled
     from presk.shapes.types import Type
     from presk.train.preparation import Preparation
 
@@ -65,7 +66,20 @@ def command(
     values = compiled.synthesize(*args, **named, seed=execution["seed"])
     args, named = by_place(compiled, values)
     result = interruptible(lambda: compiled(*args, **named, seed=execution["seed"]))
-    _deliver(result, compiled.specialize(*args, **named).result, compiled.settings.bits, form, out, preparation)
+    if compiled.proof is not None and not quiet:
+        _note(compiled)
+    of = compiled.specialize(*args, **named).result
+    _deliver(result, of, compiled.settings.precision.digits, form, out, preparation)
+
+
+def _note(compiled: Compiled) -> None:
+    """What proving took, and what it fell short of, on stderr."""
+    from presk.cli.output import proof_notes
+
+    proof, digits = compiled.proof, compiled.settings.precision.of_a_call().digits
+    assert proof is not None, "the reference has just proven something"
+    for note in proof_notes(proof, None if digits is None else f"{digits} digits of every number"):
+        click.echo(f"note: {note}", err=True)
 
 
 def _form(out: str | None, shape: str | None, as_json: bool) -> str:
@@ -81,7 +95,7 @@ def _form(out: str | None, shape: str | None, as_json: bool) -> str:
     return form
 
 
-def _deliver(result: Any, of: Type, bits: int, form: str, out: str | None, preparation: Preparation) -> None:
+def _deliver(result: Any, of: Type, digits: int | None, form: str, out: str | None, preparation: Preparation) -> None:
     import json
 
     from presk.cli.output import as_arrays, as_json, as_text
@@ -94,9 +108,9 @@ def _deliver(result: Any, of: Type, bits: int, form: str, out: str | None, prepa
         write_npz(out, as_arrays(result))
         return
     if form == "text":
-        text = "\n".join([as_text(result, of, bits), *as_lines(result, of, preparation)])
+        text = "\n".join([as_text(result, of, digits), *as_lines(result, of, preparation)])
     else:
-        text = json.dumps(with_labels(as_json(result, of, bits), result, of, preparation), indent=2)
+        text = json.dumps(with_labels(as_json(result, of), result, of, preparation), indent=2)
     if out is None:
         click.echo(text)
     else:

@@ -32,9 +32,9 @@ CODES: dict[str, Code] = {
     ),
     "E6005": Code(
         "a decision that can't be certified",
-        "With --certify every comparison, argmax, sort, floor and sign is decided on balls that are proven to hold "
+        "The reference decides every comparison, argmax, sort, floor and sign on balls that are proven to hold "
         "the exact numbers. Where two of them overlap, the whole entry is computed again at twice the bits, up to "
-        "four times. Numbers that are equal, but computed in different ways, can't be told apart at any precision. "
+        "--max-bits. Numbers that are equal, but computed in different ways, can't be told apart at any precision. "
         "The same holds for rounding a number that can't be told from the middle between two machine numbers.",
         "fn f(x: real) -> bool { exp(log(x)) < x }    # equal for every x > 0",
     ),
@@ -65,9 +65,15 @@ CODES: dict[str, Code] = {
     ),
     "E6013": Code(
         "no proven radius",
-        "Exact values carry a proven radius only where they were computed with --certify (`certify=True`): otherwise "
-        "radii are dropped as the evaluation goes, and the values are as accurate as rounding at that precision.",
-        "presk.compile(entry, backend='interp')(x).radius    # compile(…, certify=True) has one",
+        "Exact values computed with --no-certify (`certify=False`) carry no proven radius: radii are dropped as the "
+        "evaluation goes, and the values are as accurate as rounding at that precision.",
+        "presk.compile(entry, backend='interp', certify=False)(x).radius    # without certify=False there is one",
+    ),
+    "E6014": Code(
+        "digits that can't be proven",
+        "The exact reference proves from one digit to some three hundred thousand, and begins at no more bits than it "
+        "may take.",
+        "presk run f.psk --backend interp --digits 20 --bits 8192    # --max-bits is 4096",
     ),
     "E6020": Code(
         "a draw's coordinates out of range",
