@@ -46,9 +46,10 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """What a call gives beside its result."""
+    """What a call, the let `number`, gives beside its result."""
 
     pieces: tuple[Piece, ...]
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class Rounds:
     pieces: tuple[Piece, ...]
     trips: int
     reversed: bool
+    number: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,7 @@ class EveryLeaf:
     """Sites of a map's body: for each a tree of its values."""
 
     sites: tuple[Site, ...]
+    number: int
 
 
 Piece = Union[Seen, Inside, Rounds, EveryLeaf]
@@ -79,12 +82,14 @@ class Traced:
     pieces: tuple[Piece, ...]
 
 
-def traced(program: Program) -> Traced:
-    """The program with the values of its sites beside its result."""
+def traced(program: Program, *, every: bool = False) -> Traced:
+    """The program with the values of its sites beside its result; with `every`, of each real operation, which then are
+    groups of their own.
+    """
     functions: dict[str, Function] = {}
     pieces: dict[str, tuple[Piece, ...]] = {}
     for function in program.functions:
-        made = _Tracer(function, functions, pieces)
+        made = _Tracer(function, functions, pieces, every=every)
         functions[function.name] = made.function()
         pieces[function.name] = made.pieces
     entry = program.entry
@@ -99,12 +104,12 @@ def observations(pieces: Sequence[Piece], trace: Any) -> Iterator[tuple[Site, An
         match piece:
             case Seen(site):
                 yield site, value
-            case Inside(inner):
+            case Inside(pieces=inner):
                 yield from observations(inner, value)
-            case Rounds(inner, trips, backwards):
+            case Rounds(inner, trips, backwards, _):
                 for index in range(trips - 1, -1, -1) if backwards else range(trips):
                     yield from observations(inner, trees.map_leaves(value, lambda leaf, at=index: _slice(leaf, at)))
-            case EveryLeaf(sites):
+            case EveryLeaf(sites=sites):
                 columns = [[leaf for _, leaf in trees.leaves(tree)] for tree in value]
                 for row in zip(*columns, strict=True):
                     yield from zip(sites, row, strict=True)
@@ -124,13 +129,19 @@ class _Tracer:
     """Rewrites one function. `moved` says where the value of a let is found whose own number now holds more."""
 
     def __init__(
-        self, function: Function, functions: dict[str, Function], pieces: dict[str, tuple[Piece, ...]]
+        self,
+        function: Function,
+        functions: dict[str, Function],
+        pieces: dict[str, tuple[Piece, ...]],
+        *,
+        every: bool = False,
     ) -> None:
         self.old = function
         self.functions = functions
         self.inner = pieces
         self.pieces: tuple[Piece, ...] = ()
-        self.sites = {group.root for group in partition(function).groups if group.kind != "view"}
+        roots = {group.root for group in partition(function).groups if group.kind != "view"}
+        self.sites = set(_operations(function.body)) if every else roots
         self.types: dict[int, Type] = {each.number: each.type for each in function.parameters}
         self.moved: dict[int, Ref] = {}
         self.next = 1 + max(declared(function.body), default=len(function.parameters))
@@ -161,7 +172,7 @@ class _Tracer:
             match value:
                 case Call(function=name) if self.inner.get(name):
                     self.split(lets, let, value, trace)
-                    pieces.append(Inside(self.inner[name]))
+                    pieces.append(Inside(self.inner[name], let.number))
                 case Loop():
                     self.loop(lets, let, value, trace, pieces)
                 case MapTrees():
@@ -182,7 +193,7 @@ class _Tracer:
             self.keep(lets, replace(let, value=replace(loop, body=Body(tuple(inner), result))))
             return
         rounds = self.let(inner, MakeTuple(tuple(self.without(inner, each, loop.along) for each in found)))
-        pieces.append(Rounds(seen, loop.trips, loop.reversed))
+        pieces.append(Rounds(seen, loop.trips, loop.reversed, let.number))
         if loop.kind == "fold":
             whole = self.let(inner, MakeTuple((result, rounds)))
             scan = replace(loop, kind="scan", body=Body(tuple(inner), whole))
@@ -210,7 +221,7 @@ class _Tracer:
         made = self.let(lets, replace(mapped, body=Body(tuple(inner), whole), arity=arity))
         values = tuple(_part(made, str(at)) for at in range(arity))
         trace.append(self.let(lets, MakeTuple(values[own:])))
-        pieces.append(EveryLeaf(tuple(self.site(each) for each in roots)))
+        pieces.append(EveryLeaf(tuple(self.site(each) for each in roots), let.number))
         if mapped.arity is None:
             self.moved[let.number] = _part(made, "0")
         else:
@@ -268,6 +279,18 @@ def _part(operand: Operand, *path: str) -> Ref:
     if not isinstance(operand, Ref):
         raise InternalError("a tree is a let or a parameter")
     return Ref(operand.number, (*operand.path, *path))
+
+
+def _operations(body: Body) -> Iterator[int]:
+    """Every let of a body, and of those in it, that is a primitive with a real result."""
+    for let in body.lets:
+        match let.value:
+            case Apply() if isinstance(let.type, Tensor) and let.type.kind == "real":
+                yield let.number
+            case Loop(body=inner) | MapTrees(body=inner):
+                yield from _operations(inner)
+            case _:
+                continue
 
 
 def declared(body: Body) -> Iterator[int]:

@@ -11,10 +11,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
+from presk.choose.blame import Blame
 from presk.run import trees
 from presk.run.backend import Executable
 from presk.run.bits import hash_arrays
@@ -22,6 +23,7 @@ from presk.run.mode import in_standard_mode
 from presk.text.diagnostics import PreskError, fail
 from presk.train import checkpoints
 from presk.train.checkpoints import Mark
+from presk.train.divergence import find_fault
 from presk.train.events import Event, Listener, Measurement, Remark, Start, Step
 from presk.train.folder import PLOT, RunFolder
 from presk.train.interrupt import Stop, stopping
@@ -29,7 +31,7 @@ from presk.train.plot import draw_losses
 from presk.train.prepare import Training
 from presk.train.rows import in_order
 from presk.train.sources import WRITTEN
-from presk.train.stagnation import Stagnation
+from presk.train.stagnation import Stagnation, copied
 
 HASHED_EVERY = 50
 """Steps between those whose parameters are hashed."""
@@ -103,6 +105,7 @@ class _Loop:
         self.is_best_synced = True
         self.best: Any = None
         self.stagnation = Stagnation(training)
+        self.before: Position | None = None
         self.stop = Stop()
         self.fault: Exception | None = None
 
@@ -197,6 +200,10 @@ class _Loop:
             self._measure(position)
         if self.folder is not None and self._saves_at(step):
             self._save(position)
+        if self.folder is None and monotonic() - self.saved_at > SECONDS:
+            kept = trees.map_leaves((position.parameters, position.state), copied)
+            self.before = Position(kept[0], kept[1], position.mark)
+            self.saved_at = monotonic()
 
     def _is_due(self, step: int) -> bool:
         """Whether it is time to measure: at an epoch's end, or where the block says."""
@@ -290,21 +297,37 @@ class _Loop:
         patience = self.settings.get("patience")
         return patience is not None and mark.stale >= patience
 
+    def _fault(self, what: str, step: int) -> Blame | None:
+        """What made the step's loss or gradient something else than a number, by running it again, traced."""
+        if self.training.how.backend.name == "interp" or self.stop.asked:
+            return None  # the reference names a site itself
+        start = self.before
+        if self.folder is not None and checkpoints.steps(self.folder.path):
+            found, _ = checkpoints.newest(self.folder.path, self.training.settings)
+            start = Position(found.parameters, found.state, found.mark)
+        after = 0 if start is None else start.mark.step
+        again = f"steps {after + 1} to {step} run" if after + 1 < step else f"step {step} runs"
+        self._say(Remark(f"the {what} of step {step} isn't finite; {again} once more to find where that began"))
+        parameters, state = self.training.begin() if start is None else (start.parameters, start.state)
+        return find_fault(self.training, parameters, state, after, step, lambda: self.stop.asked)
+
     def _diverged(self, step: Step) -> PreskError:
         what = "loss" if not math.isfinite(step.loss) else "gradient's norm"
         value = step.loss if not math.isfinite(step.loss) else step.norm
-        saved = f"; the checkpoint behind step {self.saved_step} stands" if self.saved_step else ""
-        hint = "a smaller learning rate, a `clip`, or a wider realization"
-        return fail("E8083", f"the {what} of step {step.step} is {value}{saved}", hint=hint)
+        saved = f"; the checkpoint of step {self.saved_step} is as it was" if self.saved_step else ""
+        message = f"the {what} of step {step.step} is {value}"
+        fault = self._fault(what, step.step)
+        if fault is None:
+            hint = "a smaller learning rate, a `clip`, or a wider realization"
+            return fail("E8083", f"{message}{saved}", hint=hint)
+        hint = "a smaller learning rate, a `clip`, or a wider realization, if it isn't an argument outside a domain"
+        if fault.primitive is None:
+            hint = "leave that row out, or say what stands for a missing value"
+        return fail("E8083", f"{message}: {fault.text()}{saved}", fault.span, hint)
 
 
 LOSS = "\0loss"
 """The loss among the metrics, under a name that none of them has."""
-
-
-def copied(leaf: Any) -> Any:
-    """A parameter that no later step overwrites; the exact reference's are never overwritten."""
-    return np.array(cast(Any, leaf)) if isinstance(leaf, np.ndarray) else leaf
 
 
 def parameter_hash(parameters: Any) -> str:

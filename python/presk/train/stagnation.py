@@ -57,7 +57,7 @@ class Stagnation:
         is_looked_at = step & (step - 1) == 0 or step % EVERY == 0
         if self.is_over or not is_looked_at:
             return None
-        return Before(trees.map_leaves(parameters, _copied), trees.map_leaves(state, _copied))
+        return Before(trees.map_leaves(parameters, copied), trees.map_leaves(state, copied))
 
     def lost(self, before: Before, after: Any, size: int, step: Callable[[Executable, Any, Any], Any]) -> str | None:
         """What to note of a step that gave the parameters `after`; `step` runs its like on other trees."""
@@ -129,8 +129,9 @@ def _arrays(tree: Any) -> list[Any]:
     return [np.asarray(leaf) for _, leaf in trees.leaves(tree)]
 
 
-def _copied(leaf: Any) -> Any:
-    return np.array(leaf)
+def copied(leaf: Any) -> Any:
+    """A leaf that no later step overwrites; the exact reference's are never overwritten."""
+    return np.array(leaf) if isinstance(leaf, np.ndarray) else leaf
 
 
 def _as(array: Any, dtype: Any) -> Any:

@@ -509,3 +509,54 @@ def test_what_the_step_does_not_have_is_refused(chosen: dict[str, Any]) -> None:
     with pytest.raises(PreskError, match=r"nowhere|nobody") as caught:
         fit(**chosen, steps=2)
     assert caught.value.code == "E7002"
+
+
+# Where a loss stops being a number
+
+SPOILED = """\
+module M { w: real = ones }
+fn reach(x: real[batch]) -> real[batch] { log(x) }
+fn loss(m: M, batch: {x: real[batch]}) -> real { mean(reach(batch.x * m.w)) }
+train t { model = M; objective = loss; optimizer = sgd; lr = 0.25; batch = 4; epochs = 9; seed = 3 }
+"""
+
+
+@pytest.mark.parametrize("saved", [False, True])
+@pytest.mark.parametrize("backend", ["native", "kernel"])
+def test_the_operation_that_spoils_a_loss_is_named(tmp_path: Path, saved: bool, backend: str) -> None:
+    entry = presk.loads(SPOILED)["t"]
+    told: list[str] = []
+    with pytest.raises(PreskError) as caught:
+        presk.train(
+            entry,
+            data={"x": np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0])},
+            backend=backend,
+            out=tmp_path / "r" if saved else None,
+            callbacks=[lambda event: told.append(event.line())],
+        )
+    found = caught.value.diagnostics[0]
+    assert found.code == "E8083"
+    # w falls by lr · mean(1/w) = 1/(4w): 1, 0.75, 0.4167, −0.1833, whose logarithm step 4 takes
+    assert "the loss of step 4 is nan: `reach/%1` (log) is nan at [0], of -" in found.message
+    assert found.span is not None and found.span.text == "log(x)"
+    assert any("run once more" in line or "runs once more" in line for line in told)
+    if saved:
+        assert "the checkpoint of step" in found.message
+
+
+def test_an_optimizer_that_overflows_is_named() -> None:
+    text = SPOILED.replace("log(x)", "square(square(x))").replace("lr = 0.25", "lr = 1e6")
+    with pytest.raises(PreskError, match=r"\(square\) is inf at \[\d\], of") as caught:
+        presk.train(presk.loads(text)["t"], data={"x": np.arange(8.0)}, quiet=True)
+    assert caught.value.code == "E8083"
+
+
+def test_a_large_mapped_file_s_nan_is_named_by_the_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x = np.arange(1.0, 9.0)
+    x[5] = np.nan
+    np.save(tmp_path / "x.npy", x)
+    monkeypatch.setattr(rows, "WHOLE", 1)
+    (tmp_path / "p.psk").write_text(SPOILED.replace("seed = 3", 'data = arrays("x.npy"); seed = 3'))
+    with pytest.raises(PreskError, match=r"`batch\.x` is nan at") as caught:
+        presk.train(presk.load(tmp_path / "p.psk")["t"], quiet=True)
+    assert caught.value.code == "E8083"

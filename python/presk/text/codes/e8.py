@@ -239,7 +239,8 @@ CODES: dict[str, Code] = {
     "E8083": Code(
         "a loss that is no number",
         "The loss or the gradient's norm became infinite or NaN, and so would all that follows. The checkpoints before "
-        "it stand.",
+        "it stay. The step ran once more with each operation's value: the message names the first that isn't finite "
+        "and spoils the result, its element and its operands.",
         "presk train examples/regression/regression.psk --set 'optimizer=sgd' --set lr=1e30",
     ),
     "E8084": Code(
