@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -131,7 +131,7 @@ def _arrays(tree: Any) -> list[Any]:
 
 def copied(leaf: Any) -> Any:
     """A leaf that no later step overwrites; the exact reference's are never overwritten."""
-    return np.array(leaf) if isinstance(leaf, np.ndarray) else leaf
+    return np.array(cast(Any, leaf)) if isinstance(leaf, np.ndarray) else leaf
 
 
 def _as(array: Any, dtype: Any) -> Any:
