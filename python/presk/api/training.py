@@ -21,6 +21,7 @@ from presk.core.nodes import Program
 from presk.draw import require_seed
 from presk.realization.model import Plan, Realization, read_plan, read_realization
 from presk.run import registry
+from presk.run.backend import Backend
 from presk.run.mode import in_standard_mode
 from presk.shapes import constants
 from presk.text.diagnostics import did_you_mean, fail
@@ -78,6 +79,7 @@ def train(
     backend: str | None = None,
     plan: str | Plan = "auto",
     bits: int = 256,
+    certify: bool = False,
     threads: int | None = None,
     data: Mapping[str, Any] | None = None,
     measure: Mapping[str, Any] | None = None,
@@ -104,6 +106,9 @@ def train(
     (`{"batch": 16, "lr.peak": 1e-3, "optimizer": "sgd"}`: numbers, or PSK text); `steps` ends the run after that step,
     whatever the epochs.
 
+    `certify`, on the backend `interp`, carries proof radii from step to step: a step that `bits` can't decide takes
+    more, and one that leaves no digit ends the training (E6008). Without it the reference proves nothing.
+
     `out` is a folder for checkpoints, the log and the plot; with `resume` the run in it goes on, to the bits it would
     have had without a stop. Each callback is told of every step (`presk.Step`), every measurement
     (`presk.Measurement`) and every remark. Without callbacks some lines on stderr show how it goes, unless `quiet`;
@@ -124,9 +129,9 @@ def train(
     name = registry.fastest() if backend is None else text("backend", backend)
     realization = realize if isinstance(realize, Realization) else read_realization(realize)
     how = How(
-        registry.make(name, bits=whole_number("bits", bits)),
+        _backend(name, whole_number("bits", bits), certify),
         realization,
-        f"exact to {bits} bits" if name == "interp" else realization.name,
+        (f"{bits} bits, certified" if certify else f"{bits} bits") if name == "interp" else realization.name,
         plan if isinstance(plan, Plan) else read_plan(plan),
         None if threads is None else workers(threads),
         None if steps is None else _positive("steps", steps),
@@ -135,6 +140,7 @@ def train(
         _arrays("data", data),
         _arrays("measure", measure),
         _split(split, shuffle, stratify),
+        bits if certify else None,
     )
     training = prepare(checked, changed, how)
     if not told if quiet is None else not quiet:
@@ -149,6 +155,15 @@ def train(
     if outcome.signal is not None:
         raise end(outcome.signal)
     return Run(outcome.parameters, outcome.history, path, Preparation.from_metadata(training.data.notes), outcome.best)
+
+
+def _backend(name: str, bits: int, certify: bool) -> Backend:
+    """The backend a training runs on. E6009 for a certificate from a machine backend."""
+    require("certify", "true or false", certify, bool)
+    if certify and name != "interp":
+        hint = 'the reference does: --backend interp --certify (`backend="interp"`)'
+        raise fail("E6009", f"the backend `{name}` can't certify a training", hint=hint)
+    return registry.make(name, bits=bits, certify=certify)
 
 
 def _config(block: Entry, realization: Realization, changes: dict[str, str], training: Training) -> dict[str, Any]:

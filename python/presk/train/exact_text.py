@@ -1,7 +1,8 @@
 """Exact numbers in a checkpoint: trees whose leaves are the reference's numbers, as text in arrays of bytes.
 
 A tensor file holds machine numbers, and a training on the reference goes on from the very numbers it had: each is its
-mantissa and its exponent of two. Called by `checkpoints`.
+mantissa and its exponent of two, of certified ones the radius's as well, which
+is rounded up where it is read. Called by `checkpoints`.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def to_text(tree: object) -> Any:
     for path, leaf in trees.leaves(tree):
         if isinstance(leaf, ExactArray):
             shape = ",".join(map(str, leaf.shape))
-            text = "\n".join(_number_text(each.mid()) for each in leaf.balls())
+            text = "\n".join(_ball_text(each) if leaf.certified else _number_text(each.mid()) for each in leaf.balls())
             name = f"{path[-1]}{MARK}{shape}"
             found.append(((*path[:-1], name), np.frombuffer(text.encode(), np.uint8)))
         else:
@@ -56,15 +57,24 @@ def _number_text(number: arb) -> str:
     return f"{int(mantissa):x} {int(exponent)}"
 
 
+def _ball_text(ball: arb) -> str:
+    return f"{_number_text(ball.mid())} {_number_text(ball.rad())}"
+
+
 def _read(text: str, sizes: str) -> ExactArray:
     numbers: list[arb] = []
+    certified = False
     try:
         shape = tuple(int(each) for each in sizes.split(",")) if sizes else ()
         for line in text.split("\n") if text else ():
-            mantissa, exponent = line.split(" ")
-            numbers.append(arb((int(mantissa, 16), int(exponent))))
+            mantissa, exponent, *radius = line.split(" ")
+            found = arb((int(mantissa, 16), int(exponent)))
+            if radius:
+                size, scale = radius
+                found, certified = arb(found.man_exp(), (int(size, 16), int(scale))), True
+            numbers.append(found)
     except (ValueError, OverflowError) as error:
         raise fail("E8081", "the checkpoint's exact numbers are damaged") from error
     if len(numbers) != prod(shape):
         raise fail("E8081", "the checkpoint's exact numbers are damaged")
-    return ExactArray(numbers, shape)
+    return ExactArray(numbers, shape, certified=certified)

@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Any
 
 import numpy as np
+from flint import arb
 
 from presk.choose.blame import Blame
 from presk.run import trees
@@ -21,7 +22,7 @@ from presk.run.backend import Executable
 from presk.run.bits import hash_arrays
 from presk.run.mode import in_standard_mode
 from presk.text.diagnostics import PreskError, fail
-from presk.train import checkpoints
+from presk.train import certificates, checkpoints
 from presk.train.checkpoints import Mark
 from presk.train.divergence import find_fault
 from presk.train.events import Event, Listener, Measurement, Remark, Start, Step
@@ -108,6 +109,7 @@ class _Loop:
         self.before: Position | None = None
         self.stop = Stop()
         self.fault: Exception | None = None
+        self.radius, self.raised = arb(0), 0
 
     def begin(self, config: Mapping[str, Any]) -> Position:
         """The position before the first step."""
@@ -151,6 +153,8 @@ class _Loop:
                 break
             self._step(position, rows)
             self._between(position)
+        if training.how.proves is not None and position.mark.step > step:
+            self._say(Remark(certificates.summary(position.parameters, self.radius, self.raised)))
         if self.folder is not None and position.mark.step:
             self._save(position)
             missing = draw_losses(self.folder.path / PLOT, training.task.block.name, self.history)
@@ -190,8 +194,18 @@ class _Loop:
         self._note(told)
         if lost is not None:
             self._say(Remark(f"step {step}: {lost}"))
+        if training.how.proves is not None:
+            self._certify(step, measured, position)
         if not (math.isfinite(loss) and math.isfinite(norm)):
             raise self._diverged(told)
+
+    def _certify(self, step: int, measured: Any, position: Position) -> None:
+        """What a certified step proves. E6008 where nothing is left."""
+        found = certificates.swamped(step, measured, position.parameters)
+        if found is not None:
+            raise found
+        self.radius = max(self.radius, certificates.widest_radius({"loss": measured["loss"]}))
+        self.raised += measured["loss"].bits > (self.training.how.proves or 0)
 
     def _between(self, position: Position) -> None:
         """What is due behind a step."""

@@ -27,6 +27,7 @@ from presk.run.backend import Backend, Entry, Executable
 from presk.shapes import constants
 from presk.syntax.content import content
 from presk.text.diagnostics import fail
+from presk.train import certificates
 from presk.train.batch_types import leaves, settle
 from presk.train.ranges import require_ranges
 from presk.train.rates import Rate, depends_on_length, read_rate
@@ -45,6 +46,7 @@ class How:
 
     `steps` ends the run behind that step, whatever the epochs; `epochs` and `seed` go before the block's. `data` are
     arrays in place of the block's data, `measure` arrays that measure; `split` goes before what the block says of it.
+    `proves`: the bits at which each step of a certified training begins; None where nothing is proven.
     """
 
     backend: Backend
@@ -58,6 +60,7 @@ class How:
     data: Mapping[str, Any] | None = None
     measure: Mapping[str, Any] | None = None
     split: Split = NO_SPLIT
+    proves: int | None = None
 
 
 @dataclass(frozen=True)
@@ -111,8 +114,10 @@ class Training:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to say of the data before the first step."""
-        return (*self.data.remarks, *([] if (said := self._unmeasured()) is None else [said]))
+        """What to say before the first step: of the data, and of a reference that proves nothing."""
+        unproven = self.how.backend.name == "interp" and self.how.proves is None
+        said = (self._unmeasured(), certificates.UNPROVEN if unproven else None)
+        return (*self.data.remarks, *(each for each in said if each is not None))
 
     def _unmeasured(self) -> str | None:
         """What to say where the block asks for measurements and there are no rows for them."""

@@ -41,6 +41,7 @@ RUNNING = (
     click.option("--plan", metavar="PLAN", default="auto", show_default=True, help="auto, default, scalar or @FILE."),
     THREADS,
     click.option("--bits", type=int, metavar="N", default=256, show_default=True, help="Precision of the reference."),
+    click.option("--certify", is_flag=True, help="On the reference, carry proof radii from step to step."),
     click.option("--seed", type=click.IntRange(0), metavar="N", help="Of all draws.  [default: the block's, or 0]"),
 )
 
@@ -110,7 +111,7 @@ def command(
     if not quiet:
         for note in program.notes:
             click.echo(f"note: {note}", err=True)
-    options = {name: running[name] for name in ("backend", "plan", "bits", "threads")}
+    options = {name: running[name] for name in ("backend", "plan", "bits", "certify", "threads")}
     options |= {"realize": _realization(wanted["realize"]), "settings": wanted["set"]}
     options |= {"epochs": wanted["epochs"], "steps": steps, "seed": wanted["seed"]}
     with log(quiet, as_json) as tell, stopping():

@@ -52,6 +52,12 @@ CODES: dict[str, Code] = {
         "that place further out.",
         "fold x = x over i in 0..400 { 4 * x * (1 - x) }    # at 64 bits nothing is left after 80 rounds",
     ),
+    "E6009": Code(
+        "a training that a machine backend can't certify",
+        "Proof radii are the reference's: a training with --certify runs on --backend interp, where every step takes "
+        "the balls of the one before. Machine backends compute to the bit what they say, and prove nothing of it.",
+        "presk train regression.psk --certify    # add --backend interp",
+    ),
     "E6007": Code(
         "an input that is no real number",
         "NaN and the infinities are no real numbers, so the exact reference has no meaning for them. Machine backends "
