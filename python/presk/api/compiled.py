@@ -7,7 +7,7 @@ A `Compiled` is an entry with the settings it is computed under; it is specializ
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from html import escape
 from typing import Any, TypeVar
 
@@ -216,6 +216,10 @@ class Compiled:
         for site, value in observe(specializer.tracing(), specializer.call(made, fitted, draws))[1]:
             found.setdefault(site.key, []).append(value)
         return found
+
+    def tell(self, listener: Callable[[str], None]) -> None:
+        """Has notes on what is compiled, such as sums that may swamp, given to `listener` in place of a warning."""
+        self._specializer.tell = listener
 
     @property
     def schedule(self) -> str:

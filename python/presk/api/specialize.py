@@ -7,8 +7,9 @@ solved and types matched, and only where the types are new is the entry bound an
 
 from __future__ import annotations
 
+import warnings
 from collections import OrderedDict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Any, NamedTuple, TypeVar
@@ -27,6 +28,7 @@ from presk.exact.proving import Precision
 from presk.exact.values import ExactArray
 from presk.realization.mixed import expanded
 from presk.realization.model import Plan, Realization
+from presk.realization.swamping import long_sums
 from presk.run import registry, trees
 from presk.run.backend import Backend, Executable
 from presk.run.backend import Entry as BoundEntry
@@ -167,6 +169,9 @@ class Specializer:
         self._lock = Lock()
         self._hits = self._misses = 0
         self._recent = Recent(self.plain_count(self.signature.names))
+        self.tell: Callable[[str], None] = _warn
+        """What is told a note about a specialization, each once."""
+        self._told: set[str] = set()
         self.latest: Specialization | None = None
         """What the last call ran."""
 
@@ -301,10 +306,27 @@ class Specializer:
             threads=settings.threads,
             training=settings.training,
         )
+        if settings.backend != "interp":
+            self._note(str(each) for each in long_sums(settings.realization, core))
         with self._lock:
             self._misses += 1
             self.latest = _keep(self._by_type, types, Specialization(core, executable), KEPT)
             return self.latest
+
+    def _note(self, notes: Iterable[str]) -> None:
+        """Tells what hasn't been told yet."""
+        for each in notes:
+            if each not in self._told:
+                self._told.add(each)
+                self.tell(each)
+
+
+def _warn(note: str) -> None:
+    warnings.warn(f"presk: {note}", stacklevel=CALLER)
+
+
+CALLER = 7
+"""Frames from a warning up to the user's call."""
 
 
 def default_value(parameter: DataParameter, bits: int) -> Any:

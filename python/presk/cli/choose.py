@@ -53,7 +53,7 @@ def choose_settings(
     certify: bool | None = execution.get("certify")
     if certify and name != "interp" and not measures:
         raise click.UsageError(f"--certify is for the reference; `{name}` has no proof radii")
-    return compile(
+    made = compile(
         entry,
         realize=execution["realize"],
         backend=name,
@@ -66,6 +66,8 @@ def choose_settings(
         threads=execution["threads"],
         training=training,
     )
+    made.tell(lambda note: None if quiet else click.echo(f"note: {note}", err=True))
+    return made
 
 
 OPTIONS_OF_A_CALL = {

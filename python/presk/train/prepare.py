@@ -22,6 +22,7 @@ from presk.core.nodes import Program
 from presk.realization.model import Plan, Realization
 from presk.realization.parameters import type_at_rest
 from presk.realization.resolve import within
+from presk.realization.swamping import LongSum, long_sums
 from presk.run import trees
 from presk.run.backend import Backend, Entry, Executable
 from presk.shapes import constants
@@ -77,6 +78,7 @@ class Training:
     settings: Mapping[str, str]
     _steps: dict[int, Executable] = field(default_factory=dict[int, Executable])
     _objectives: dict[int, Executable] = field(default_factory=dict[int, Executable])
+    _cores: dict[int, Program] = field(default_factory=dict[int, Program])
 
     def step(self, size: int) -> Executable:
         """The step on a batch of so many rows, compiled once."""
@@ -88,9 +90,17 @@ class Training:
             )
         return self._steps[size]
 
+    def _long_sums(self) -> list[LongSum]:
+        """The sums of a whole batch's step that may swamp; none on the reference."""
+        if self.how.backend.name == "interp":
+            return []
+        return long_sums(self.how.realization, self.core(self.batches.first))
+
     def core(self, size: int) -> Program:
         """The step on a batch of so many rows, as simplified Core."""
-        return bind_step(self.task, settle(self.task.batch, self._sample, size))
+        if size not in self._cores:
+            self._cores[size] = bind_step(self.task, settle(self.task.batch, self._sample, size))
+        return self._cores[size]
 
     def objective(self, size: int) -> Executable:
         """The objective on a batch of so many rows, compiled once."""
@@ -114,10 +124,11 @@ class Training:
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What to say before the first step: of the data, and of a reference that proves nothing."""
+        """What to say before the first step: of sums, of the data, and of a reference that proves nothing."""
         unproven = self.how.backend.name == "interp" and self.how.proves is None
         said = (self._unmeasured(), certificates.UNPROVEN if unproven else None)
-        return (*self.data.remarks, *(each for each in said if each is not None))
+        sums = (str(each) for each in self._long_sums())
+        return (*sums, *self.data.remarks, *(each for each in said if each is not None))
 
     def _unmeasured(self) -> str | None:
         """What to say where the block asks for measurements and there are no rows for them."""
