@@ -1,7 +1,7 @@
 """The attributes of a primitive in Core: their order, what is left out in text, what the verifier asks of them.
 
 In order: new axes (`new`, or `out` and `labels`), the keywords as the table has them, and of a draw its number `draw`.
-A product in an adjoint may have `cotangent` behind them, the number of the operand that is one.
+A product in an adjoint may have `cotangent` behind them, the number of the operand that is one, or `both`.
 Their meaning and ranges are the shape rules' matter (`primitives.attributes`). Called by the reader, the verifier and
 passes that make primitives.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import cast
 
+from presk.primitives.attributes import BOTH, COTANGENT
 from presk.primitives.table import Attribute, Primitive
 from presk.shapes import constants
 from presk.shapes.types import Axis, Run
@@ -22,10 +23,6 @@ Row = tuple[object, ...]
 
 DRAW = "draw"
 """The number of a draw among those of its primitive in its function's text."""
-
-
-COTANGENT = "cotangent"
-"""Which operand of a product in an adjoint is the cotangent."""
 
 
 def names_of(primitive: Primitive) -> tuple[str, ...]:
@@ -45,8 +42,8 @@ def fault_in(primitive: Primitive, attributes: tuple[tuple[str, Attribute], ...]
     """What is not in normal form, or None."""
     given = tuple(name for name, _ in attributes)
     if primitive.product and given[-1:] == (COTANGENT,):
-        if attributes[-1][1] not in (0, 1):
-            return f"needs 0 or 1 as `{COTANGENT}`"
+        if attributes[-1][1] not in (0, 1, BOTH):
+            return f"needs 0, 1 or {BOTH} as `{COTANGENT}`"
         attributes, given = attributes[:-1], given[:-1]
     if given != names_of(primitive):
         return f"has the attributes {', '.join(given) or 'none'}, not {', '.join(names_of(primitive)) or 'none'}"

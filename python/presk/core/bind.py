@@ -21,6 +21,7 @@ from presk.check.typing import DIMENSION
 from presk.check.values import FunctionType, FunctionValue, Number
 from presk.core.build import Builder
 from presk.core.hash import core_hash
+from presk.core.marks import without_idle_marks
 from presk.core.nodes import Call, Function, Parameter, Program
 from presk.core.printer import bodies
 from presk.core.simplify import simplify
@@ -81,7 +82,7 @@ def bind_function(
         name, result = session.derivative(made, name, instance.signature.declaration.node.name_span)
         data += [True] if operator.kind == "vjp" else []
     program = Program(tuple(session.functions))
-    return simplify(program) if simplified else program
+    return simplify(without_idle_marks(simplify(program))) if simplified else program
 
 
 class BindSession(BoundConstants):

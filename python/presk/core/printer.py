@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from presk.core.attributes import COTANGENT, DRAW
+from presk.core.attributes import DRAW
 from presk.core.nodes import (
     Apply,
     Body,
@@ -33,6 +33,7 @@ from presk.core.nodes import (
 )
 from presk.core.typing import operand_type
 from presk.primitives.all import TABLE
+from presk.primitives.attributes import COTANGENT
 from presk.primitives.contractions import RUN_LABEL
 from presk.primitives.table import Attribute, Keyword
 from presk.shapes import constants

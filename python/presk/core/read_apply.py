@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from presk.core.attributes import COTANGENT, DRAW, in_order
+from presk.core.attributes import DRAW, in_order
 from presk.core.names import is_call_path, is_function_name
 from presk.core.nodes import Apply, Injected, Literal, Operand, Ref
 from presk.core.read_types import TypeReader
 from presk.core.typing import operand_type
 from presk.primitives.all import TABLE
+from presk.primitives.attributes import BOTH, COTANGENT
 from presk.primitives.axes import AxisSpec, resolve_axis
 from presk.primitives.call import Given, normalize
 from presk.primitives.table import Keyword, Misfit, Primitive
@@ -158,7 +159,7 @@ class ApplyReader(TypeReader):
             self.fail(error.code, error.message, self.span_from(start.start), error.hint)
         except Misaligned as error:
             self.fail("E3003", error.message, self.span_from(start.start), error.hint)
-        attributes |= {mark: value for mark, value in marks.items() if isinstance(value, int)}
+        attributes |= {mark: value for mark, value in marks.items() if isinstance(value, (int, str))}
         return Apply(name, tuple(operands), in_order(primitive, attributes))
 
     def labels(self) -> tuple[str, ...]:
@@ -182,7 +183,12 @@ class ApplyReader(TypeReader):
             self.fail("E3002", f"{primitive.name} has no keyword `{name}`", self.span_of(token), hint)
         if name in given:
             self.fail("E3002", f"`{name}` is given twice", self.span_of(token))
-        given[name] = self.whole() if row is None else self.keyword_value(row)
+        if row is not None:
+            given[name] = self.keyword_value(row)
+        elif name == COTANGENT and self.token.text == BOTH:
+            given[name] = self.word()
+        else:
+            given[name] = self.whole()
 
     def keyword_value(self, keyword: Keyword) -> Given:
         """What stands behind `=`, by the keyword's kind."""

@@ -6,6 +6,8 @@ anyone may have written: so each reader checks what it finds and raises Misfit, 
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from presk.primitives.table import Attribute, Attributes, Misfit
 from presk.shapes import constants
 from presk.shapes.constants import Constant
@@ -117,3 +119,22 @@ def _malformed(attributes: Attributes, name: str, wanted: str) -> Misfit:
     if name not in attributes:
         return Misfit("E3002", f"`{name}` is missing: {wanted} must be given")
     return Misfit("E3002", f"`{name}` must be {wanted}")
+
+
+# Cotangents
+
+COTANGENT = "cotangent"
+"""Which operand of a product in an adjoint is the cotangent: 0, 1, or `both` in a derivative of an adjoint."""
+
+BOTH = "both"
+
+
+def cotangents_of(attributes: Attributes) -> tuple[int, ...]:
+    """The operands of a product in an adjoint that are marked as cotangents."""
+    mark = attributes.get(COTANGENT)
+    return (0, 1) if mark == BOTH else (mark,) if isinstance(mark, int) else ()
+
+
+def mark_of(numbers: Collection[int]) -> int | str | None:
+    """The mark of these operands, None of none."""
+    return BOTH if len(numbers) == 2 else next(iter(numbers), None)

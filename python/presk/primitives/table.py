@@ -37,7 +37,7 @@ are a sorted tuple, all of them is None; an `order` is a tuple as given. New axe
 sizes, those that follow from the operands filled in (`..` is a Run). `ein` has `out`, a tuple holding one tuple of
 names, and `labels`, a tuple of names for each operand. A `nat` or `int` is an int once bound, a Constant while
 symbolic. A draw has `draw`. A product in an adjoint has `cotangent`, the operand that is one: where that is exactly 0
-the term is left out if the other operand is undefined."""
+the term is 0, whatever the other operand is."""
 
 Attributes = Mapping[str, Attribute]
 

@@ -1,7 +1,7 @@
 """What a rule sees: one primitive of the primal, the cotangent of its result, and where what it finds is to go.
 
 A rule of `rules/` takes a `Pullback` and calls `give` for each operand that wants a cotangent. Products and quotients
-of a cotangent mark it, so that the reference leaves a term out where the cotangent is exactly 0.
+of a cotangent mark it, so that a term is left out where the cotangent is exactly 0.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from presk.core.nodes import Apply, Let, Operand, Ref
 from presk.core.typing import operand_type
 from presk.core.vjp.scope import Number, Scope
 from presk.core.vjp.shaping import aligned, reduced
+from presk.primitives.attributes import BOTH, cotangents_of
 from presk.primitives.table import Attribute
 from presk.shapes.align import align
 from presk.shapes.types import Axis, Shape, Tensor, Type, leaves
@@ -91,7 +92,9 @@ class Pullback:
 
     # Writing
 
-    def do(self, primitive: str, *operands: Number, cotangent: int | None = None, **attributes: Attribute) -> Operand:
+    def do(
+        self, primitive: str, *operands: Number, cotangent: int | str | None = None, **attributes: Attribute
+    ) -> Operand:
         """A primitive."""
         return self.scope.apply(primitive, *operands, cotangent=cotangent, **attributes)
 
@@ -102,6 +105,13 @@ class Pullback:
     def over(self, cotangent: Operand, divisor: Number) -> Operand:
         """The quotient of a cotangent by something else."""
         return self.scope.apply("div", cotangent, divisor, cotangent=0)
+
+    def beside_cotangent(self, number: int) -> int | str:
+        """The mark of a product of this let's cotangent, operand 0, with operand `number` of the let.
+
+        Where the let is marked itself and that operand is its cotangent, the product is 0 where either of the two is.
+        """
+        return BOTH if number in cotangents_of(dict(self.apply.attributes)) else 0
 
     def choose(self, mask: Number, a: Number, b: Number) -> Operand:
         """a where the mask is true, else b."""

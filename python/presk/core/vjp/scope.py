@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Union
 
-from presk.core.attributes import COTANGENT, in_order
+from presk.core.attributes import in_order
 from presk.core.nodes import (
     Apply,
     Expression,
@@ -30,6 +30,7 @@ from presk.core.nodes import (
 from presk.core.operands import with_operands
 from presk.core.typing import Types, expression_type, operand_type
 from presk.primitives.all import TABLE
+from presk.primitives.attributes import COTANGENT
 from presk.primitives.table import Attribute
 from presk.shapes import constants
 from presk.shapes.constants import Constant
@@ -289,7 +290,7 @@ class Scope:
         return found
 
     def apply(
-        self, primitive: str, *operands: Number, cotangent: int | None = None, **attributes: Attribute
+        self, primitive: str, *operands: Number, cotangent: int | str | None = None, **attributes: Attribute
     ) -> Operand:
         """A primitive; attributes that aren't given have the table's defaults. Constants are computed exactly."""
         row = TABLE[primitive]

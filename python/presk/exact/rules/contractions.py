@@ -22,6 +22,7 @@ from presk.exact.reals import NoBalls, Reals, build_blocks
 from presk.exact.rules.elementwise import is_zero
 from presk.exact.rules.reductions import Rows, total_of
 from presk.exact.rules.task import Compute, Task
+from presk.primitives.attributes import cotangents_of
 from presk.shapes.align import align
 from presk.text.diagnostics import InternalError
 
@@ -92,8 +93,10 @@ class Side:
 class Contraction:
     """A contraction between labelled operands."""
 
-    def __init__(self, left: Labels, right: Labels, out: Labels, sizes: dict[int, int], cotangent: int | None) -> None:
-        self.cotangent = cotangent
+    def __init__(
+        self, left: Labels, right: Labels, out: Labels, sizes: dict[int, int], marked: tuple[int, ...]
+    ) -> None:
+        self.marked = marked
         alone = {label for label in (*left, *right) if label not in out and (label in left) != (label in right)}
         shared = [label for label in left if label in right]
         batch = tuple(label for label in out if label in shared)
@@ -154,10 +157,12 @@ class Contraction:
 
     def _dot(self, row: Sequence[Element], column: Sequence[Element]) -> Element:
         terms = [through(square, a, "square") if a is b else a * b for a, b in zip(row, column, strict=True)]
-        if self.cotangent is not None:
+        if self.marked:
             pairs = list(zip(row, column, strict=True))
             terms = [
-                arb(0) if isinstance(term, Undefined) and is_zero(pairs[at][self.cotangent]) else term
+                arb(0)
+                if isinstance(term, Undefined) and any(is_zero(pairs[at][each]) for each in self.marked)
+                else term
                 for at, term in enumerate(terms)
             ]
         return total_of(terms)
@@ -183,8 +188,7 @@ def balls(x: Reals) -> Reals:
 
 def _planned(task: Task, left: Labels, right: Labels, out: Labels) -> Compute:
     sizes = dict(zip((*left, *right), (*task.sizes(0), *task.sizes(1)), strict=True))
-    cotangent = task.attribute("cotangent")
-    return Contraction(left, right, out, sizes, cotangent if isinstance(cotangent, int) else None).compute
+    return Contraction(left, right, out, sizes, cotangents_of(task.attributes)).compute
 
 
 def plan_dot(task: Task) -> Compute:

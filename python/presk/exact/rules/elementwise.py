@@ -21,6 +21,7 @@ from presk.exact.reals import OLDEST, NoBalls, Reals, ones
 from presk.exact.rules.exponentials import powers
 from presk.exact.rules.functions import ARITHMETIC, FUNCTIONS, quotients, squares
 from presk.exact.rules.task import Compute, Task, Value, entries, points, volume
+from presk.primitives.attributes import cotangents_of
 from presk.shapes.align import align
 
 Spread = Literal["same", "scalar", "trailing", "leading", "other"]
@@ -161,7 +162,7 @@ def plan_product(task: Task) -> Compute:
     if task.output.kind == "nat":
         return _plan_plain(task, mul)
     left, right = laid(task)
-    cotangent = task.attribute("cotangent")
+    marked = cotangents_of(task.attributes)
 
     def compute(frame: Frame, x: Reals, y: Reals) -> Reals:
         if x is y and frame.run.certify:
@@ -171,8 +172,8 @@ def plan_product(task: Task) -> Compute:
         if scaled is not None:
             return Reals(blocks=scaled, settled=frame.run.certify, age=age)
         flat = _map(mul, left, right, entries_within_age(x), entries_within_age(y))
-        if isinstance(cotangent, int):
-            _leave_out(flat, cotangent, left.along(x.entries()), right.along(y.entries()))
+        if marked:
+            _leave_out(flat, marked, left.along(x.entries()), right.along(y.entries()))
         return frame.run.reals(flat, age)
 
     return compute
@@ -188,11 +189,12 @@ def _scaled(
     return tuple(operate(block, number) for block in x.blocks) if isinstance(number, arb) else None
 
 
-def _leave_out(flat: Flat, cotangent: int, x: Flat, y: Flat) -> None:
-    """In an adjoint a term is 0 where the cotangent is exactly 0, whatever the other operand is."""
+def _leave_out(flat: Flat, marked: tuple[int, ...], x: Flat, y: Flat) -> None:
+    """In an adjoint a term is 0 where a cotangent is exactly 0, whatever the other operand is."""
     for at, found in enumerate(flat):
-        if isinstance(found, Undefined) and is_zero((x, y)[cotangent][at]):
-            flat[at] = (x, y)[cotangent][at]
+        if isinstance(found, Undefined):
+            zero = next((each for number in marked if is_zero(each := (x, y)[number][at])), None)
+            flat[at] = found if zero is None else zero
 
 
 def is_zero(element: Element) -> bool:
@@ -204,7 +206,7 @@ def plan_quotient(task: Task) -> Compute:
     """div of reals."""
     left, right = laid(task)
     site = task.site
-    cotangent = task.attribute("cotangent")
+    marked = cotangents_of(task.attributes)
 
     def compute(frame: Frame, x: Reals, y: Reals) -> Reals:
         below = y.points()
@@ -214,8 +216,8 @@ def plan_quotient(task: Task) -> Compute:
                 return Reals(blocks=scaled, age=x.age + 1)
         spread = right.along(below) if right.spread != "scalar" else below * right.length
         flat = quotients(frame.run, site, left.along(x.points()), spread)
-        if cotangent == 0:
-            _leave_out(flat, 0, left.along(x.entries()), spread)
+        if marked:
+            _leave_out(flat, marked, left.along(x.entries()), spread)
         return frame.run.reals(flat)
 
     return compute

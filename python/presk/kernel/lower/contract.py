@@ -11,6 +11,7 @@ from presk.core.nodes import Let, Ref
 from presk.kernel.lower.choices import check_accumulation, no_accumulation, split
 from presk.kernel.lower.code import Code
 from presk.kernel.lower.contraction import Contraction, contraction_of, positions
+from presk.kernel.lower.mending import is_marked, mending
 from presk.kernel.lower.operands import Operands, epilogue_of
 from presk.kernel.lower.panels import pack, panels_of
 from presk.kernel.lower.points import RULES
@@ -39,7 +40,8 @@ def lower_contraction(task: Task) -> Lowered:
         reason = f"an epilogue with `{found.operation}`, which has no form in it"
         raise no_accumulation(task, reason) from None
     stored = (Ref(root.number), task.stored_type(task.result(root)))
-    return Lowered((*packs, launch), (stored,), copies)
+    mended = (mending(task, contraction),) if is_marked(task) else ()
+    return Lowered((*packs, launch, *mended), (stored,), copies)
 
 
 def _product(task: Task, contraction: Contraction, point: Point, copies: tuple[BufferType, ...], root: Let) -> Launch:

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 from presk.kernel.lower.reader import Point, PointRule
 from presk.kernel.nodes import Binary, BinaryOperator, Call, Expression, FunctionName, Truth, Unary
+from presk.primitives.attributes import cotangents_of
 from presk.shapes import constants
 from presk.shapes.constants import Rational, rational
 
@@ -120,6 +121,28 @@ def _arithmetic(operator: BinaryOperator) -> PointRule:
     return rule
 
 
+def _term(operator: BinaryOperator) -> PointRule:
+    """A product or quotient. In an adjoint it is its cotangent where that is ±0 and the other factor isn't finite.
+
+    With a cotangent of ±0 it is NaN just there: 0·∞, 0/0 and what a NaN makes.
+    """
+    plain = _arithmetic(operator)
+
+    def rule(point: Point) -> Expression:
+        marked = cotangents_of(dict(point.apply.attributes))
+        if not marked:
+            return plain(point)
+        factors = [point.shared(number) if number in marked else point.operand(number) for number in (0, 1)]
+        found = point.code.shared("real", point.reals.binary(operator, *factors))
+        kept = found
+        for number in reversed(marked):
+            cotangent = factors[number]
+            kept = Call("select", (Binary("==", cotangent, point.reals.number(0)), cotangent, kept))
+        return Call("select", (Binary("!=", found, found), kept, found))
+
+    return rule
+
+
 def _of_two(name: FunctionName) -> PointRule:
     return lambda point: point.reals.call(name, point.operand(0), point.operand(1))
 
@@ -169,8 +192,8 @@ RULES: dict[str, PointRule] = {
     "sign": _sign,
     "add": _arithmetic("+"),
     "sub": _arithmetic("-"),
-    "mul": _arithmetic("*"),
-    "div": _arithmetic("/"),
+    "mul": _term("*"),
+    "div": _term("/"),
     "pow": _of_two("pow"),
     "maximum": _of_two("max"),
     "minimum": _of_two("min"),

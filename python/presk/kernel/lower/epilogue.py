@@ -16,6 +16,7 @@ from presk.core.operands import numbers_in, ref_of
 from presk.core.typing import Types
 from presk.kernel.lower.task import WIDTH
 from presk.kernel.lowered import Machine
+from presk.primitives.attributes import cotangents_of
 from presk.shapes.types import Tensor
 
 FUNCTIONS = frozenset("exp expm1 log log1p tanh sin cos erf pow sigmoid silu softplus gelu gelu_tanh".split())
@@ -29,10 +30,13 @@ def following_group(body: Body, groups: Sequence[Group], group: Group, types: Ty
     """The group without reductions that alone reads a contraction's value, and whose root is real and has its axes.
 
     None where there is none: the value has another reader, is a result, or an element of the root isn't made of the
-    product's element at the same place.
+    product's element at the same place. Nor of a product that is mended after it is stored.
     """
     number = group.root
     lets = {let.number: let for let in body.lets}
+    value = lets[number].value
+    if isinstance(value, Apply) and cotangents_of(dict(value.attributes)):
+        return None
     found = _sole_reader(body, groups, number)
     if found is None or found.kind != "nest" or found.inner:
         return None

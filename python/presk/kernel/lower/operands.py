@@ -6,6 +6,7 @@ made by `contract`.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 
 from presk.core.nodes import Let, Operand, Ref
@@ -14,7 +15,7 @@ from presk.kernel.lower.contraction import Contraction, Labels, Place, positions
 from presk.kernel.lower.reader import Reader
 from presk.kernel.lower.task import Task
 from presk.kernel.lowered import Buffered, Temporary
-from presk.kernel.nodes import Access, Binary, Call, Expression, Load, Splat
+from presk.kernel.nodes import Access, Binary, Call, Constant, Expression, Load, Splat
 from presk.shapes.align import align
 from presk.text.diagnostics import InternalError
 
@@ -53,6 +54,7 @@ class Operands:
         self.operands = operands
         self.panel = panel
         self.epilogue: Epilogue | None = None
+        self.marked: tuple[int, ...] = ()
         self.output = self.code.output()
 
     @property
@@ -90,6 +92,14 @@ class Operands:
         if self.reader.task.choice.fma:
             return Call("fma", (left, right, total), vector)
         return Binary("+", total, Binary("*", left, right, vector), vector)
+
+    def counting(self, left: Expression, right: Expression) -> AbstractContextManager[None]:
+        """A condition around a term that is left out where an operand in `marked` is ±0."""
+        counts: Expression | None = None
+        for number in self.marked:
+            mine = Binary("!=", (left, right)[number], Constant(0.0))
+            counts = mine if counts is None else Binary("and", counts, mine)
+        return nullcontext() if counts is None else self.code.when(counts)
 
     def index(self, place: Place) -> list[Expression]:
         """The index of an element of the result."""

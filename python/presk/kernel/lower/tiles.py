@@ -358,21 +358,30 @@ class RowWise:
 
 
 def write_interleaved(code: Code, operands: Operands, contraction: Contraction, partials: int) -> None:
-    """The contraction with p partial sums an element: term i goes to partial i mod p."""
+    """The contraction with p partial sums an element."""
+    with code.loops([contraction.sizes[label] for label in contraction.out]) as found:
+        place = {label: position.index for label, position in zip(contraction.out, found, strict=True)}
+        total = interleaved_sum(code, operands, contraction, place, partials)
+        operands.store(place, operands.finished(place, total, False), False)
+
+
+def interleaved_sum(
+    code: Code, operands: Operands, contraction: Contraction, place: Place, partials: int
+) -> Expression:
+    """One element with p partial sums: term i goes to partial i mod p."""
     sizes = [contraction.sizes[label] for label in contraction.k]
     terms = prod(sizes)
     sums = Partials(min(partials, max(terms, 1)))
-    with code.loops([contraction.sizes[label] for label in contraction.out]) as found:
-        place: dict[int, Expression] = {
-            label: position.index for label, position in zip(contraction.out, found, strict=True)
-        }
-        sums.start(code)
-        for segment in segments(terms, sums.count):
-            blocks = code.loop(segment.blocks) if segment.blocks is not None else nullcontext()
-            with blocks as block, code.loop(segment.width) as partial:
-                index = times(block, sums.count) if block is not None else Integer(segment.start)
-                parts = cut(at(plus(index, partial), terms), sizes)
-                place |= {label: part.index for label, part in zip(contraction.k, parts, strict=True)}
-                left, right = operands.left(place), operands.right(place, False)
+    sums.start(code)
+    for segment in segments(terms, sums.count):
+        blocks = code.loop(segment.blocks) if segment.blocks is not None else nullcontext()
+        with blocks as block, code.loop(segment.width) as partial:
+            index = times(block, sums.count) if block is not None else Integer(segment.start)
+            parts = cut(at(plus(index, partial), terms), sizes)
+            there = {**place, **{label: part.index for label, part in zip(contraction.k, parts, strict=True)}}
+            left, right = operands.left(there), operands.right(there, False)
+            if operands.marked:
+                left, right = (code.shared("real", each) for each in (left, right))
+            with operands.counting(left, right):
                 sums.store(code, partial, operands.grown(sums.load(partial), left, right, False))
-        operands.store(place, operands.finished(place, sums.finish(code), False), False)
+    return sums.finish(code)

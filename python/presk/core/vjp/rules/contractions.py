@@ -64,15 +64,22 @@ def _by_labels(labels_of: Callable[[Pullback], tuple[Labels, Labels, Labels]]) -
     def rule(p: Pullback) -> None:
         left, right, out = labels_of(p)
         if p.wants(0):
-            p.give(0, _contracted(p, (p.ct, out), (p.x(1), right), 0, left, p.operand(0).axes))
+            mark = p.beside_cotangent(1)
+            p.give(0, _contracted(p, (p.ct, out), (p.x(1), right), mark, left, p.operand(0).axes))
         if p.wants(1):
-            p.give(1, _contracted(p, (p.x(0), left), (p.ct, out), 1, right, p.operand(1).axes))
+            mark = p.beside_cotangent(0) or 1
+            p.give(1, _contracted(p, (p.x(0), left), (p.ct, out), mark, right, p.operand(1).axes))
 
     return rule
 
 
 def _contracted(
-    p: Pullback, one: tuple[Operand, Labels], other: tuple[Operand, Labels], cotangent: int, wanted: Labels, axes: Shape
+    p: Pullback,
+    one: tuple[Operand, Labels],
+    other: tuple[Operand, Labels],
+    cotangent: int | str,
+    wanted: Labels,
+    axes: Shape,
 ) -> Operand:
     """The `ein` of two labelled values with the labels `wanted`; a label that neither has repeats along its axis."""
     names = _names((*one[1], *other[1], *wanted), wanted, axes)

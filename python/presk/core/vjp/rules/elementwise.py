@@ -138,7 +138,8 @@ def _sub(p: Pullback) -> None:
 def _mul(p: Pullback) -> None:
     for at in (0, 1):
         if p.wants(at):
-            p.give_reduced(at, p.times(p.ct, p.beside(1 - at)))
+            mark = p.beside_cotangent(1 - at)
+            p.give_reduced(at, p.do("mul", p.ct, p.beside(1 - at), cotangent=mark))
 
 
 def _div(p: Pullback) -> None:
@@ -149,7 +150,7 @@ def _div(p: Pullback) -> None:
     if p.wants(0):
         p.give_reduced(0, share)
     if p.wants(1):
-        p.give_reduced(1, p.do("neg", p.times(share, p.y())))
+        p.give_reduced(1, p.do("neg", p.do("mul", share, p.y(), cotangent=p.beside_cotangent(0))))
 
 
 def _pow(p: Pullback) -> None:
