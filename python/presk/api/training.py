@@ -19,6 +19,7 @@ from presk.api.program import Entry, find_entry
 from presk.api.signature import whole_number
 from presk.core.nodes import Program
 from presk.draw import require_seed
+from presk.exact.proving import Precision
 from presk.realization.model import Plan, Realization, read_plan, read_realization
 from presk.run import registry
 from presk.run.backend import Backend
@@ -163,7 +164,7 @@ def _backend(name: str, bits: int, certify: bool) -> Backend:
     if certify and name != "interp":
         hint = 'the reference does: --backend interp --certify (`backend="interp"`)'
         raise fail("E6009", f"the backend `{name}` can't certify a training", hint=hint)
-    return registry.make(name, bits=bits, certify=certify)
+    return registry.make(name, bits=bits, proven=Precision.deciding(bits) if certify else None)
 
 
 def _config(block: Entry, realization: Realization, changes: dict[str, str], training: Training) -> dict[str, Any]:
