@@ -59,6 +59,7 @@ itself is at fault.
 |---|---|
 | `x=@x.npy` | the array in the file |
 | `x=@batch.npz`, `x=@w.safetensors` | a tree: names are dotted paths |
+| `x=@rows.csv`, `x=@rows.csv:a,b` | the columns of a table, or those named: [rows, columns] |
 | `x=@x.json`, `x=[[1, 2], [3, 4]]` | JSON: numbers, and lists of one length per axis |
 | `b={"x": [1, 2], "y": 0}` | a record; with the keys `0`, `1` … a tuple |
 

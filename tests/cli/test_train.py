@@ -401,3 +401,17 @@ def test_a_split_may_be_drawn(presk: Run, examples: Path, tmp_path: Path, monkey
     assert len(found) == 3
     assert "error[E8034]" in presk(*asked, "data.stratify=x").err
     assert "error[E8027]" in presk(*asked, "data.shuffle=1").err
+
+
+def test_what_comes_next_is_said(presk: Run, examples: Path, line: Path, tmp_path: Path) -> None:
+    answer = presk("train", line, "--steps", 1)
+    assert answer.err.splitlines()[-1].startswith("note: next: presk run ")
+    assert presk(*answer.err.splitlines()[-1].removeprefix("note: next: presk ").split()).code == 0
+    answer = presk("train", examples / "minigpt" / "minigpt.psk", "--steps", 1, "--out", tmp_path / "g")
+    assert answer.err.splitlines()[-1].startswith("note: next: presk generate ")
+
+
+def test_weights_that_aren_t_there(presk: Run, line: Path) -> None:
+    assert presk("train", line, "--steps", 1, "-q").code == 0
+    answer = presk("run", line, "--weights", "runs/lime", "-e", "loss")
+    assert "error[E8001]: there are no weights `runs/lime`" in answer.err and "did you mean `runs/line`?" in answer.err

@@ -58,6 +58,7 @@ class Compiled:
         self.settings = settings
         self._specializer = Specializer(entry, settings)
         self._signature = self._specializer.signature
+        self._signature.require_dims(dict(settings.dims))
 
     def __reduce__(self) -> tuple[type[Compiled], tuple[Entry, Settings]]:
         return type(self), (self.entry, self.settings)

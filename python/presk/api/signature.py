@@ -7,7 +7,7 @@ Called by `Compiled`, which has one for its entry.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -21,7 +21,7 @@ from presk.check.session import Session
 from presk.check.signature import Parameter, Signature
 from presk.check.typing import DIMENSION
 from presk.check.values import FunctionType, Number, Truth, Value
-from presk.core.bind import BindSession
+from presk.core.bind import BindSession, require_dims
 from presk.shapes import types
 from presk.shapes.constants import Constant, as_size, rational
 from presk.shapes.poly import Poly
@@ -60,6 +60,7 @@ class EntrySignature:
         function = find_entry(self._session, entry.program.checked, within)
         found = session_signature(self._session, function)
         trees = dict(zip(found.tree_variables, function.trees, strict=True))
+        self._found = found
         self.dims = found.dims
         self.has_run = found.has_run
         self.statics = frozenset(each.name for each in found.parameters if each.kind == "static")
@@ -70,6 +71,10 @@ class EntrySignature:
             if each.kind == "vjp":
                 self.data += (_cotangent(found, trees, self.names),)
                 self.names += (self.data[-1].name,)
+
+    def require_dims(self, names: Iterable[str]) -> None:
+        """E4008 where one of these isn't a free dimension of the entry."""
+        require_dims(self._found, self.entry.name, names)
 
     def arrange(
         self, names: Sequence[str], args: Sequence[Any], named: Mapping[str, Any]

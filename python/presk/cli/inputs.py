@@ -8,6 +8,7 @@ untrusted text.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from pathlib import Path
@@ -20,10 +21,17 @@ from presk.api.compiled import Compiled
 from presk.api.constants import exact_number
 from presk.run import array_files, trees
 from presk.text.diagnostics import PreskError, fail
-from presk.text.files import read_bytes
+from presk.text.files import read_bytes, shown
 from presk.train import checkpoints
+from presk.train.tables import read_columns, read_table
 
 FROM_FILE = "@"
+
+TABLE = re.compile(r"(.*\.csv)(?::(.*))?")
+"""A table's path, and the columns that are taken."""
+
+FILES = (".npy", ".npz", ".safetensors", ".csv", ".json")
+"""Names of files that can be inputs."""
 
 RANK_LIMIT = 32
 """Levels of nested lists that are read as axes."""
@@ -37,6 +45,9 @@ def read_inputs(given: Mapping[str, str]) -> dict[str, Any]:
 def _read(name: str, text: str) -> Any:
     if not text.startswith(FROM_FILE):
         return _from_json(name, text)
+    table = TABLE.fullmatch(text[len(FROM_FILE) :])
+    if table is not None:
+        return _columns(Path(table[1]), table[2])
     path = Path(text[len(FROM_FILE) :])
     if path.suffix == ".json":
         return _from_json(name, read_bytes(path).decode("utf-8", errors="replace"))
@@ -46,12 +57,28 @@ def _read(name: str, text: str) -> Any:
     return trees.grow((tuple(key.split(".")), array) for key, array in arrays.items())
 
 
+def _columns(path: Path, names: str | None) -> Any:
+    """Columns of a CSV file side by side, [rows, columns]: all, or those named. E8072, E8073."""
+    table = read_table(path)
+    chosen = list(table.columns) if names is None else [each.strip() for each in names.split(",")]
+    try:
+        return read_columns(table, chosen, "real")
+    except PreskError as error:
+        if names is not None:
+            raise
+        (fault,) = error.diagnostics
+        hint = f"`@{shown(path)}:{','.join(chosen[:2])}` takes these columns alone"
+        raise fail(fault.code, fault.message, hint=hint) from None
+
+
 def _from_json(name: str, text: str) -> Any:
     try:
         data = json.loads(text)
     except (ValueError, RecursionError) as error:
         what = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         hint = f"a number, a list, an object, or a file: --input {name}=@{name}.npy"
+        if Path(text).suffix in FILES:
+            hint = f"a file: --input {name}=@{shown(text)}"
         raise fail("E6033", f"the value of `{name}` isn't JSON: {what}", hint=hint) from None
     return _tree((name,), data)
 

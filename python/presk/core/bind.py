@@ -6,7 +6,7 @@ before callers. The first instance of a function has its bare name, a further on
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from presk.check.bound import BoundConstants
 from presk.check.calls import default_of, elaborate, hide_names, session_signature
@@ -281,12 +281,18 @@ def _with_whole_sizes(each: Type, span: Span) -> Type:
     return each
 
 
-def _take_dims(solver: Solver, signature: Signature, entry: str, dims: Mapping[str, int]) -> None:
+def require_dims(signature: Signature, entry: str, names: Iterable[str]) -> None:
+    """E4008 where one of these isn't a free dimension of the entry."""
     known = [*signature.dims, *([ENTRY_RUN] if signature.has_run else [])]
-    for name, value in dims.items():
+    for name in names:
         if name not in known:
             hint = did_you_mean(name, known) or (f"it has {', '.join(known)}" if known else "it has none")
             raise fail("E4008", f"`{entry}` has no free dimension `{name}`", signature.declaration.node.name_span, hint)
+
+
+def _take_dims(solver: Solver, signature: Signature, entry: str, dims: Mapping[str, int]) -> None:
+    require_dims(signature, entry, dims)
+    for name, value in dims.items():
         if value < 0:
             raise fail("E4004", f"the size {name}={value} is negative", signature.declaration.node.name_span)
         if name in signature.dims:

@@ -20,7 +20,7 @@ from presk.realization.json_text import Located, read_json
 from presk.realization.schema import validate
 from presk.text.cursor import shown
 from presk.text.diagnostics import PreskError, did_you_mean, fail
-from presk.text.files import write_bytes
+from presk.text.files import is_file, write_bytes
 from presk.text.sources import read_source
 from presk.text.spans import Source
 
@@ -191,6 +191,9 @@ def _file(text: object) -> str | None:
 def _unknown(kind: str, text: object, names: tuple[str, ...]) -> PreskError:
     word = text if isinstance(text, str) else type(text).__name__
     listed = f"there are {', '.join(f'`{name}`' for name in names)}, or {FROM_FILE}FILE"
+    if word.endswith(".json") or is_file(word):
+        listed = f"`{FROM_FILE}{shown(word)}` is the {kind} in that file"
+        return fail("E7001", f"`{shown(word)}` is no {kind}", hint=listed)
     return fail("E7001", f"`{shown(word)}` is no {kind}", hint=did_you_mean(word, names) or listed)
 
 

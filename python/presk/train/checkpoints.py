@@ -23,7 +23,7 @@ import numpy as np
 
 from presk.run import tensor_files, trees
 from presk.run.bits import hash_arrays
-from presk.text.diagnostics import Diagnostic, PreskError, fail
+from presk.text.diagnostics import Diagnostic, PreskError, did_you_mean, fail
 from presk.text.files import is_file, is_folder, shown, sync, unwritable
 from presk.train.exact_text import from_text, is_exact, to_text
 
@@ -43,6 +43,9 @@ SEAL = "metadata"
 
 AROUND = frozenset((SEAL, "presk", "order", "quantized"))
 """Keys that a tensor file has beside a checkpoint's: of the file's writer and of its layout, which decide no value."""
+
+SHOWN_RUNS = 8
+"""Runs that a hint lists."""
 
 NAME = re.compile(r"step-([0-9]{1,18})\.safetensors")
 
@@ -213,6 +216,10 @@ def find_weights(path: Path) -> Path:
     E8081 for a folder without any.
     """
     if not is_folder(path):
+        if not is_file(path) and (runs := _runs_beside(path)):
+            shown_runs = ", ".join(f"`{shown(each)}`" for each in runs[:SHOWN_RUNS])
+            message = f"there are no weights `{shown(path)}`"
+            raise fail("E8001", message, hint=did_you_mean(str(path), map(str, runs)) or f"there are {shown_runs}")
         return path
     if is_file(path / BEST):
         return path / BEST
@@ -220,6 +227,14 @@ def find_weights(path: Path) -> Path:
     if not found:
         raise fail("E8081", f"the folder `{shown(path)}` has no checkpoint", hint="`presk train` writes them")
     return weights_path(path, found[-1])
+
+
+def _runs_beside(path: Path) -> list[Path]:
+    """The folders of runs where one is looked for that isn't there."""
+    try:
+        return sorted(each for each in path.parent.iterdir() if is_file(each / BEST) or steps(each))
+    except OSError:
+        return []
 
 
 def read_weights(path: Path, names: Mapping[str, str] | None = None) -> tuple[Any, Mapping[str, str]]:

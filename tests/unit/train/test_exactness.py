@@ -72,6 +72,6 @@ def test_the_regression_stays_close_to_exact(experiment: ModuleType) -> None:
 @pytest.mark.slow
 def test_the_small_gpt_stays_close_to_exact(experiment: ModuleType) -> None:
     found = measured(experiment, "tiny", 20, 128)
-    for name, bounds in {"presk f64": (5e-13, 3e-16, 1e-14), "presk f32": (5e-5, 2e-7, 6e-6)}.items():
+    for name, bounds in {"presk f64": (6e-13, 3e-16, 1e-12), "presk f32": (5e-4, 2e-7, 4e-4)}.items():
         assert all(value <= bound for value, bound in zip(found[name], bounds, strict=True)), (name, found[name])
     assert found["f32 inputs"][0] > found["presk f32"][0] / 50

@@ -10,8 +10,11 @@ from presk.cli.guard import interruptible
 from presk.cli.options import CONSTS, FILE, JSON, NAME_AND_VALUE, QUIET, THREADS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from presk.api.program import Program
     from presk.api.training import Run
+    from presk.check.training import TrainBlock
     from presk.realization.model import Realization
 
 DEFAULT_REALIZATION = "f32"
@@ -119,6 +122,8 @@ def command(
             lambda: train(program[name], **options, out=folder, resume=resume, callbacks=[tell], quiet=True),
         )
     _conclude(run, as_json)
+    if not quiet:
+        click.echo(f"note: next: {_next(program, program.checked.trains[name], file, folder)}", err=True)
 
 
 def _record(config: dict[str, Any], key: str) -> dict[str, Any]:
@@ -163,6 +168,26 @@ def sole_block(program: Program, block: str | None) -> str:
         return names[0]
     listed = ", ".join(f"`{name}`" for name in names)
     raise fail("E8084", f"`{program.name}` has several train blocks: {listed}", hint=f"name one: --train {names[0]}")
+
+
+def _next(program: Program, block: TrainBlock, file: str, folder: Path) -> str:
+    """A command that uses the weights: to write, or to call an entry of the model."""
+    from shlex import quote
+
+    from presk.train.generate import NEXT_TOKEN
+
+    listed = {each.name: each for each in program.entries()}
+    names = list(listed)
+    weights = f"--weights {quote(str(folder))}"
+    if any(name.rpartition(".")[2] == NEXT_TOKEN for name in names):
+        return f"presk generate {quote(file)} {weights}"
+    model = block.model.path[-1]
+    own = [name for name in names if name.startswith((f"{model}.", f"{model}{{"))]
+    entry = f"{model}.apply" if f"{model}.apply" in own else own[0] if own else block.objective
+    if entry not in listed:
+        return f"presk check {quote(file)} lists what `{weights}` may be given to"
+    dims = "".join(f" --dim {'batch' if dim == '..' else dim}=2" for dim in listed[entry].free_dimensions)
+    return f"presk run {quote(file)} --entry {quote(entry)} {weights}{dims}"
 
 
 def _conclude(run: Run, as_json: bool) -> None:
