@@ -2,7 +2,8 @@
 
 A loop's body is recorded once. Its state lives in buffers of its own; the next state is copied to their twins at the
 end of a round, and the two swap. The elements of what it goes over are views with a stride; what a scan stacks is
-copied to its place. A map is recorded leaf by leaf, a leaf being one run of all its elements.
+copied to its place; of a state's copies `stacks` takes out most. A map is recorded leaf by leaf, a leaf being one run
+of all its elements.
 """
 
 from __future__ import annotations

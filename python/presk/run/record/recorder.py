@@ -43,6 +43,7 @@ from presk.run.record.loops import LeafMap, moved
 from presk.run.record.numbering import numbered
 from presk.run.record.quantised import quantised
 from presk.run.record.schedule import Fixed, Input, Name, Output, Schedule, View
+from presk.run.record.stacks import stacked_in_place
 from presk.shapes.types import Shape, Tensor
 from presk.shapes.types import leaves as type_leaves
 
@@ -165,6 +166,7 @@ def record(
     result = recorder.enter(program.entry, arguments, ())
     outputs = _outputs(recorder, program, result, _at_rest(program, inputs, donate))
     steps, shared = coalesce(recorder.steps, recorder.regions, inputs)
+    steps = stacked_in_place(steps, recorder.regions)
     outputs = [Output(o.path, o.element, o.shape, shared.get(at)) for at, o in enumerate(outputs)]
     if choices.fuses:
         same = {Name("o", output): Name("h", taken) for output, taken in shared.items()}
