@@ -72,9 +72,10 @@ class Gap:
     def worst(self, norm: str = "rel") -> float:
         """The worst figure of all outputs: `rel` element by element, `abs`, or `max`, over an output's largest element.
 
-        Infinite where a number is lost on the machine or a decision is another one. What has no figure isn't in it.
+        Infinite where a number is lost on the machine or a decision is another one; NaN where an output has no figure.
         """
-        return max((output.by(norm) for output in self.outputs), default=0.0)
+        found = [output.by(norm) for output in self.outputs]
+        return math.nan if any(map(math.isnan, found)) else max(found, default=0.0)
 
     def bound(self, norm: str = "rel") -> float:
         """What the gap is at most: the worst figure, and what the reference's radii leave open besides.

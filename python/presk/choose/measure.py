@@ -126,8 +126,9 @@ class OutputGap:
         return self.scaled is not None
 
     def by(self, norm: str) -> float:
-        """The worst figure in one of NORMS; 0 where there is none."""
-        return {"rel": self.relative.worst, "abs": self.absolute.worst, "max": self.scaled}[norm] or 0.0
+        """The worst figure in one of NORMS; NaN where there is none, which is below no limit."""
+        found = {"rel": self.relative.worst, "abs": self.absolute.worst, "max": self.scaled}[norm]
+        return math.nan if found is None else found
 
     def bound(self, norm: str) -> float:
         """What the gap is at most in one of NORMS, what has no figure included."""

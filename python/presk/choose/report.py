@@ -21,9 +21,9 @@ Table = tuple[tuple[str, ...], list[tuple[str, ...]]]
 
 def figure(value: float | None) -> str:
     """A gap to two digits, rounded up: what is shown bounds it too."""
-    if value is None:
+    if value is None or value != value:
         return "–"
-    if value == 0 or value != value or value in (float("inf"), float("-inf")):
+    if value == 0 or value in (float("inf"), float("-inf")):
         return f"{value:g}"
     shown = f"{value:.1e}"
     if float(shown) < value:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from presk.core.nodes import Body, Loop, Program
@@ -95,7 +95,8 @@ class _Exact(Executable):
         draws: dict[str, Any] = {"seed": seed, "step": step, "row_offset": row_offset, "training": self.training}
         if backend.proven is None:
             return evaluate(program, values, bits=backend.bits, **draws)
-        proof = backend.proof = prove(program, values, backend.proven, enough=backend.enough, **draws)
+        proof = prove(program, values, backend.proven, enough=backend.enough, **draws)
+        backend.proof = replace(proof, values=None)  # the caller alone keeps the result
         return proof.values
 
     def _parameters(self) -> list[tuple[str, Type]]:

@@ -37,7 +37,7 @@ def over(tree: Any, change: Callable[[Any], Any]) -> Any:
 
 def compiled(program: Any, entry: str, **options: Any) -> Any:
     """An entry on the reference."""
-    return presk.compile(program[entry], backend="interp", **({"bits": BITS} | options))
+    return presk.compile(program[entry], backend="interp", **({"bits": BITS, "max_bits": 4096} | options))
 
 
 def call(function: Any, *arguments: Any, **keywords: Any) -> Any:

@@ -24,6 +24,7 @@ from presk.api.generate import generate
 from presk.api.program import Program, load
 from presk.api.training import Run, train
 from presk.choose.measure import OutputGap
+from presk.choose.report import figure
 from presk.cli.demo.screen import Screen, seconds, since
 from presk.run import machine, trees
 from presk.text.diagnostics import fail
@@ -290,8 +291,8 @@ class Tour:
             same = native(*given).tobytes() == kernel(*given).tobytes()
             table.add_row(
                 realization,
-                f"{output.absolute.worst:.1e}",
-                f"{output.radius:.1e}",
+                figure(output.absolute.worst),
+                figure(output.radius),
                 seconds(median_time(native, given, CALLS)),
                 seconds(median_time(kernel, given, 1)),
                 "yes" if same else "NO",

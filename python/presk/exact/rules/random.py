@@ -201,6 +201,8 @@ def _sampled(run: Run, site: Site, row: Flat, temperature: Element, top_k: int, 
 
 def _nucleus(run: Run, site: Site, weights: Flat, order: list[int], top_p: Element) -> list[int]:
     """The fewest of the likeliest positions that reach the probability top_p; one at least."""
+    if decisions.at_most(run, site, arb(1), top_p):
+        return order  # all of them reach 1, which no ball of their sum would tell
     wanted = top_p * total_of([weights[at] for at in order])
     reached: Element = arb(0)
     for taken, at in enumerate(order, start=1):
