@@ -50,7 +50,7 @@ test-aarch64:  ## the Rust tests on AArch64 (NEON), emulated: CONTRIBUTING.md sa
 
 fuzz: setup  ## malformed programs, texts and files by the hundred thousand
 	PRESK_FUZZ=100000 $(PYTEST) tests/fuzz -n auto -m 'slow or not slow'
-	export PRESK_MUTANTS=100000; $(CARGO) test --release --config checked.toml --locked --package presk-kernel --package presk-rt --test mutants --quiet
+	export PRESK_MUTANTS=100000; $(CARGO) test --release --config checked.toml --locked --package presk-kernel --package presk-rt --package presk-cranelift --test mutants --quiet
 
 bench: setup  ## the benchmarks, one after the other
 	set -e; for each in benchmarks/*.py; do echo "# $$each"; $(BIN)/python $$each; done

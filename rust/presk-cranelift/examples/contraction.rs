@@ -13,6 +13,7 @@ use std::time::Instant;
 use presk_cranelift::{Options, Target, compile};
 use presk_kernel::parse;
 use presk_rt::code::KernelCode;
+use presk_rt::interrupt::Watch;
 
 const SIZE: usize = 1024;
 
@@ -109,7 +110,8 @@ fn measure(point: Point, element: &str, fma: bool, target: &Target, is_wide: boo
     let once = || {
         let begun = spent();
         // SAFETY: three buffers of 1024 · 1024 elements each, as the kernel declares; it has no scratch.
-        unsafe { code.run(&buffers, std::ptr::null_mut(), None) }.expect("compiled code finds no fault");
+        unsafe { code.run(&buffers, std::ptr::null_mut(), None, &Watch::new(None)) }
+            .expect("compiled code finds no fault");
         spent() - begun
     };
     let best = (0..5).map(|_| once()).fold(f64::INFINITY, f64::min);

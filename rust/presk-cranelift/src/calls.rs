@@ -1,5 +1,5 @@
 //! Functions that generated code calls: the libm crate's, each under a name and a number of its own, the routines that give
-//! them over runs, that of tiles, those of folds and of maps.
+//! them over runs, that of tiles, those of folds and of maps, and the one that long loops ask whether to go on.
 //!
 //! The numbers are those under which [`crate::jit`] declares them, so that code can be generated without a module.
 
@@ -13,20 +13,23 @@ use presk_rt::runs::{Map, Real};
 use presk_rt::tile;
 
 use crate::generator::Generator;
+use crate::jit::look;
 use crate::types;
 
 /// Elementary functions: every [`Function`], then pow.
 const FUNCTIONS: usize = Function::ALL.len() + 1;
 
 /// Number of declared functions: the elementary ones of reals, those of runs, the routine of tiles, those of folds,
-/// those of maps.
-pub(crate) const COUNT: usize = MAPS + Map::COUNT;
+/// those of maps, the one that says whether to go on.
+pub(crate) const COUNT: usize = LOOK + 1;
 
 const TILE: usize = 2 * FUNCTIONS;
 
 const FOLDS: usize = TILE + 1;
 
 const MAPS: usize = FOLDS + Fold::ALL.len();
+
+const LOOK: usize = MAPS + Map::COUNT;
 
 const POW: usize = FUNCTIONS - 1;
 
@@ -35,6 +38,9 @@ pub(crate) fn names(arithmetic: Arithmetic) -> [String; COUNT] {
     std::array::from_fn(|number| {
         if number == TILE {
             return format!("presk_tile_{}", arithmetic.name());
+        }
+        if number == LOOK {
+            return "presk_look".to_owned();
         }
         if let Some(map) = number.checked_sub(MAPS) {
             return format!("presk_map_{map}_{}", arithmetic.name());
@@ -97,6 +103,7 @@ pub(crate) fn symbols(isa: Isa) -> Vec<(String, *const u8)> {
     let mut all: Vec<(String, *const u8)> = names(Arithmetic::F32).into_iter().zip(singles).collect();
     all.extend(names(Arithmetic::F64).into_iter().zip(doubles));
     for (name, address) in [
+        ("presk_look", look as *const u8),
         ("fmaf", fma_f32 as *const u8),
         ("fma", fma_f64 as *const u8),
         ("floorf", floor_f32 as *const u8),
@@ -133,6 +140,9 @@ pub(crate) fn signature(
     let arguments = if number % FUNCTIONS == POW { 2 } else { 1 };
     if number == TILE {
         signature.params.extend([AbiParam::new(clif::I64); 5]);
+    } else if number == LOOK {
+        signature.params.push(AbiParam::new(clif::I64));
+        signature.returns.push(AbiParam::new(clif::I64));
     } else if number >= MAPS {
         let whole = AbiParam::new(clif::I64);
         let real = AbiParam::new(types::real(arithmetic));
@@ -189,6 +199,12 @@ impl<'k> Generator<'_, 'k> {
     /// Source, target, gains, shifts, centre, scale, elements.
     pub(crate) fn call_map(&mut self, map: Map, arguments: [Value; 7]) {
         self.call_number(MAPS + map.number(), &arguments);
+    }
+
+    /// Whether the run is to end: 0 where it isn't.
+    pub(crate) fn call_look(&mut self, watch: Value) -> Value {
+        let call = self.call_number(LOOK, &[watch]);
+        self.builder.inst_results(call)[0]
     }
 
     fn call_number(&mut self, number: usize, arguments: &[Value]) -> Inst {

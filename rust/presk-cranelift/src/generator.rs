@@ -1,18 +1,21 @@
 //! From a kernel to CLIF: one function, its blocks following the kernel's statements.
 //!
-//! The function is `fn(buffers, scratch, begin, end)`: a table of pointers in the order of [`presk_rt::code::KernelCode`],
-//! the scratch of this run, and the rounds of the divided loop, if one is divided. What each kind of node becomes is in
+//! The function is `fn(buffers, scratch, begin, end, watch)`: a table of pointers in the order of
+//! [`presk_rt::code::KernelCode`], the scratch of this run, the rounds of the divided loop, if one is divided, and what long
+//! loops ask whether to go on. It gives 0, or 1 where that ended it. What each kind of node becomes is in
 //! the module named after it; this one keeps what they share.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use cranelift_codegen::ir::{
-    AbiParam, AliasRegion, AliasRegionData, FuncRef, Function, InstBuilder, MemFlagsData, Signature, SourceLoc, Type,
-    UserFuncName, Value, types as clif,
+    AbiParam, AliasRegion, AliasRegionData, Block, FuncRef, Function, InstBuilder, MemFlagsData, Signature, SourceLoc,
+    Type, UserFuncName, Value, types as clif,
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use presk_kernel::ir::{Buffer, Condition, Kernel, Loop, Statement, StatementKind};
 use presk_kernel::walk;
+use presk_rt::interrupt::LONG;
+use presk_rt::work::all_operations;
 
 use crate::broadcasts::Broadcast;
 use crate::calls;
@@ -84,6 +87,10 @@ pub(crate) struct Generator<'a, 'k> {
     pub request: Request<'k>,
     /// First and last but one round of the divided loop.
     pub range: (Value, Value),
+    /// The watch, of a kernel whose loops ask it.
+    pub watch: Option<Value>,
+    /// Where a run that is to end goes.
+    ended: Option<Block>,
     pub memory: BTreeMap<Buffer, Memory>,
     pub nest: Vec<Counter>,
     pub held: Vec<Held>,
@@ -102,7 +109,8 @@ pub(crate) fn generate(request: Request, target: &Target) -> Function {
     let isa = target.isa();
     let pointer = AbiParam::new(clif::I64);
     let mut signature = Signature::new(isa.default_call_conv());
-    signature.params.extend([pointer; 4]);
+    signature.params.extend([pointer; 5]);
+    signature.returns.push(pointer);
     let mut function = Function::with_name_signature(UserFuncName::user(0, 0), signature);
     let mut context = FunctionBuilderContext::new();
     let mut builder = FunctionBuilder::new(&mut function, &mut context);
@@ -110,13 +118,15 @@ pub(crate) fn generate(request: Request, target: &Target) -> Function {
     builder.append_block_params_for_function_params(entry);
     builder.switch_to_block(entry);
     builder.seal_block(entry);
-    let arguments: [Value; 4] = std::array::from_fn(|number| builder.block_params(entry)[number]);
+    let arguments: [Value; 5] = std::array::from_fn(|number| builder.block_params(entry)[number]);
     let mut generator = Generator {
         builder,
         kernel: request.kernel,
         facts: target.facts(),
         request,
         range: (arguments[2], arguments[3]),
+        watch: (all_operations(request.kernel) > LONG).then_some(arguments[4]),
+        ended: None,
         memory: BTreeMap::new(),
         nest: Vec::new(),
         held: Vec::new(),
@@ -130,7 +140,9 @@ pub(crate) fn generate(request: Request, target: &Target) -> Function {
     generator.reach(arguments[0], arguments[1]);
     generator.form_tiles();
     generator.block(&request.kernel.body);
-    generator.builder.ins().return_(&[]);
+    let whole = generator.whole(0);
+    generator.builder.ins().return_(&[whole]);
+    generator.end_early();
     generator.builder.finalize(isa.frontend_config());
     function
 }
@@ -148,6 +160,27 @@ pub(crate) fn scratch_layout(kernel: &Kernel) -> (Vec<u64>, u64) {
 }
 
 impl<'k> Generator<'_, 'k> {
+    /// Leaves the kernel where the watch says so. What was stored so far stays, so nothing may follow.
+    pub(crate) fn look(&mut self) {
+        let Some(watch) = self.watch else { return };
+        let is_over = self.call_look(watch);
+        let ended = *self.ended.get_or_insert_with(|| self.builder.create_block());
+        let after = self.builder.create_block();
+        self.builder.ins().brif(is_over, ended, &[], after, &[]);
+        self.builder.switch_to_block(after);
+        self.builder.seal_block(after);
+    }
+
+    /// The block that a run which is to end goes to.
+    fn end_early(&mut self) {
+        let Some(ended) = self.ended else { return };
+        self.builder.set_cold_block(ended);
+        self.builder.switch_to_block(ended);
+        self.builder.seal_block(ended);
+        let early = self.whole(1);
+        self.builder.ins().return_(&[early]);
+    }
+
     /// Loads the pointers of all buffers the kernel touches.
     fn reach(&mut self, table: Value, scratch: Value) {
         let mut used = BTreeSet::new();

@@ -13,6 +13,8 @@ use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, ModuleReloc, default_libcall_names};
 use presk_kernel::Kernel;
 use presk_rt::code::KernelCode;
+use presk_rt::error::ErrorKind;
+use presk_rt::interrupt::Watch;
 
 use crate::calls;
 use crate::error::Error;
@@ -23,8 +25,17 @@ use crate::target::Target;
 /// Code begins at a cache line.
 const ALIGNMENT: u64 = 64;
 
-/// What a kernel becomes: `fn(buffers, scratch, begin, end)`.
-type Entry = unsafe extern "C" fn(*const *mut u8, *mut u8, u64, u64);
+/// What a kernel becomes: `fn(buffers, scratch, begin, end, watch)`, which gives 0 but where the watch ended it.
+type Entry = unsafe extern "C" fn(*const *mut u8, *mut u8, u64, u64, *const Watch<'_>) -> u64;
+
+/// What long loops of generated code call: 1 where the run is to end.
+///
+/// # Safety
+/// The pointer is the last argument of the [`Entry`] that calls.
+pub(crate) unsafe extern "C" fn look(watch: *const Watch<'_>) -> u64 {
+    // SAFETY: `Code::run` made the pointer of a reference that outlives the call.
+    u64::from(unsafe { &*watch }.is_over())
+}
 
 /// A compiled kernel.
 pub struct Code {
@@ -103,14 +114,15 @@ impl KernelCode for Code {
         buffers: &[*mut u8],
         scratch: *mut u8,
         rounds: Option<Range<u64>>,
+        watch: &Watch<'_>,
     ) -> Result<(), presk_rt::error::Error> {
         let all = self.rounds.unwrap_or(0);
         let Range { start, end } = rounds.unwrap_or(0..all);
         // SAFETY: the function reads as many pointers as the kernel has buffers, and through them what the verifier has
         // proven to lie in the buffers; the caller vouches for pointers and scratch. Rounds past the loop's end would leave
         // the buffers, so they are cut off.
-        unsafe { (self.entry)(buffers.as_ptr(), scratch, start, end.min(all)) };
-        Ok(())
+        let ended = unsafe { (self.entry)(buffers.as_ptr(), scratch, start, end.min(all), watch) };
+        if ended == 0 { Ok(()) } else { Err(ErrorKind::Interrupted.anywhere()) }
     }
 }
 

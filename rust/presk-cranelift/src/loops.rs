@@ -11,6 +11,8 @@ use cranelift_codegen::ir::{Block, InstBuilder, Value, types as clif};
 use cranelift_frontend::Variable;
 use presk_kernel::ir::Loop;
 use presk_kernel::walk;
+use presk_rt::interrupt::LOOK;
+use presk_rt::work::of_round;
 
 use crate::addresses::{Linear, is_scale};
 use crate::broadcasts::{Arrangement, Broadcast};
@@ -40,7 +42,10 @@ impl<'k> Generator<'_, 'k> {
             _ if self.request.calls_rows && (self.folded(each) || self.mapped(each)) => {}
             _ => {
                 let held = self.hold(each);
-                self.all_rounds(each);
+                match self.looks_after(each) {
+                    Some(rounds) => self.watched(each, rounds),
+                    None => self.all_rounds(each),
+                }
                 self.release(held);
             }
         }
@@ -60,6 +65,48 @@ impl<'k> Generator<'_, 'k> {
         }
         let rest = if whole > factor { whole } else { 0 };
         for round in rest..each.extent {
+            self.copy(each, Position::Fixed(round.cast_signed()), Vec::new());
+        }
+    }
+
+    /// After how many rounds a loop looks at whether to go on, a multiple of its factor; none where it is short.
+    fn looks_after(&self, each: &'k Loop) -> Option<u64> {
+        self.watch?;
+        let rounds = (LOOK / of_round(each)).max(1).next_multiple_of(self.factor(each));
+        (each.extent > rounds).then_some(rounds)
+    }
+
+    /// A long loop: so many rounds at a time, with a look after each. The last ones are fewer.
+    fn watched(&mut self, each: &'k Loop, rounds: u64) {
+        let factor = self.factor(each);
+        let whole = each.extent - each.extent % rounds;
+        let (begin, end) = (self.whole(0), self.whole(whole.cast_signed()));
+        let variable = self.carry(begin);
+        let header = self.builder.create_block();
+        self.builder.ins().jump(header, &[]);
+        self.builder.switch_to_block(header);
+        let first = self.builder.use_var(variable);
+        let next = self.builder.ins().iadd_imm_s(first, rounds.cast_signed());
+        if rounds == 1 {
+            self.copy(each, Position::Running(first, 0), Vec::new());
+        } else {
+            self.bottom_tested(each, first, next, factor);
+        }
+        self.look();
+        self.builder.def_var(variable, next);
+        let goes_on = self.builder.ins().icmp(IntCC::UnsignedLessThan, next, end);
+        let after = self.builder.create_block();
+        self.builder.ins().brif(goes_on, header, &[], after, &[]);
+        self.builder.seal_block(header);
+        self.builder.switch_to_block(after);
+        self.builder.seal_block(after);
+        let rest = each.extent - whole;
+        let many = rest - rest % factor;
+        if many > 0 {
+            let (begin, end) = (self.whole(whole.cast_signed()), self.whole((whole + many).cast_signed()));
+            self.bottom_tested(each, begin, end, factor);
+        }
+        for round in whole + many..each.extent {
             self.copy(each, Position::Fixed(round.cast_signed()), Vec::new());
         }
     }

@@ -64,6 +64,9 @@ pub enum ErrorKind {
     /// A tile's operands don't lie as the routines of tiles read them.
     #[error("{0}")]
     Tile(String),
+    /// Whoever watches a run asked it to end.
+    #[error("the run was interrupted; what it writes holds no result")]
+    Interrupted,
     /// An element of an `i64<V` input isn't in 0 … V − 1.
     #[error("{0}")]
     Value(String),
@@ -84,6 +87,7 @@ impl ErrorKind {
             Self::Unwritten(_) => "E9208",
             Self::Value(_) => "E9209",
             Self::Tile(_) => "E9219",
+            Self::Interrupted => "E9230",
         }
     }
 

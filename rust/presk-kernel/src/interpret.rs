@@ -104,6 +104,20 @@ impl Program {
     /// an `i64<V` buffer is not in 0 … V − 1, [`ErrorKind::Unwritten`] from the shadow map. Outputs may be partly
     /// written then.
     pub fn run(&self, inputs: &[&[u8]], outputs: &mut [&mut [u8]], options: Options) -> Result<(), Error> {
+        self.run_until(inputs, outputs, options, &|| false)
+    }
+
+    /// The same, ended where `is_over`, which is asked every some thousand rounds of loops, says so.
+    ///
+    /// # Errors
+    /// As for [`Self::run`], and [`ErrorKind::Interrupted`].
+    pub fn run_until(
+        &self,
+        inputs: &[&[u8]],
+        outputs: &mut [&mut [u8]],
+        options: Options,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<(), Error> {
         self.check(inputs.iter().map(|slice| slice.len()), &self.inputs, "input")?;
         self.check(outputs.iter().map(|slice| slice.len()), &self.outputs, "output")?;
         let mut scratch = self.scratch.iter().map(|&bytes| allocate(bytes)).collect::<Result<Vec<_>, _>>()?;
@@ -111,8 +125,8 @@ impl Program {
         written.extend(scratch.iter_mut().map(|bytes| &mut bytes[..]));
         let shadow = if options.shadow { Some(self.shadow(options.split)?) } else { None };
         match self.arithmetic {
-            Arithmetic::F32 => self.execute::<f32>(inputs, written, shadow),
-            Arithmetic::F64 => self.execute::<f64>(inputs, written, shadow),
+            Arithmetic::F32 => self.execute::<f32>(inputs, written, shadow, is_over),
+            Arithmetic::F64 => self.execute::<f64>(inputs, written, shadow, is_over),
         }
     }
 
@@ -121,8 +135,9 @@ impl Program {
         inputs: &[&[u8]],
         written: Vec<&mut [u8]>,
         shadow: Option<Shadow>,
+        is_over: &dyn Fn() -> bool,
     ) -> Result<(), Error> {
-        let mut machine = Machine::<R>::new(&self.code, inputs, written);
+        let mut machine = Machine::<R>::new(&self.code, inputs, written, is_over);
         match shadow {
             None => machine.run::<false>(&self.code),
             Some(shadow) => {

@@ -37,6 +37,7 @@ pub mod runs;
 mod share;
 mod verify;
 pub mod walk;
+pub mod written;
 
 pub use error::{Error, ErrorKind};
 pub use interpret::{Options, Program};

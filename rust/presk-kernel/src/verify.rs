@@ -3,9 +3,8 @@
 //! It proves that every index lies within its axis (from ranges of integer variables, of `i64<V` loads, and of counters,
 //! which `if (i0 < n)` around narrows), that every variable is assigned before it is read on every path, that an integer
 //! stored to an `i64<V` buffer is below V, that an output sharing an input's buffer never spoils a later read, and that no
-//! limit is exceeded. It doesn't prove that elements are written before they are read, nor that every output element is:
-//! the interpreter's shadow map checks that where a kernel is tested. Nothing that runs a kernel takes one that hasn't
-//! passed here.
+//! limit is exceeded. Whether elements are written before they are read is
+//! [`crate::written`]'s. Nothing that runs a kernel takes one that hasn't passed here.
 
 use std::collections::{HashMap, HashSet};
 
@@ -42,6 +41,14 @@ pub fn verify(kernel: &Kernel) -> Result<(), Error> {
     verifier.find_ranges();
     verifier.block(&kernel.body, 1)?;
     share::check(kernel)
+}
+
+/// The range of each integer variable of a verified kernel whose runs and tiles are written out.
+pub fn ranges_of(kernel: &Kernel) -> HashMap<u32, Interval> {
+    let mut verifier =
+        Verifier { kernel, ranges: HashMap::new(), counters: Vec::new(), assigned: HashSet::new(), order: Vec::new() };
+    verifier.find_ranges();
+    verifier.ranges
 }
 
 /// Rounds of joining ranges before those that still grow are widened to the end, and rounds of narrowing after that.

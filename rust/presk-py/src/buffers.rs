@@ -2,9 +2,12 @@
 
 #![allow(unsafe_code, reason = "a call reads and writes arrays while the GIL is released")]
 
+use std::sync::{Mutex, PoisonError};
+
 use numpy::{PyArrayDescrMethods, PyUntypedArray, PyUntypedArrayMethods, npyffi};
 use presk_rt::error::Error;
 use presk_rt::execute::{Executable, Profile, Settings};
+use presk_rt::interrupt::Question;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -66,7 +69,8 @@ impl Starts {
 }
 
 /// Runs a schedule on arrays that [`Numpy::take`] and [`Numpy::zeros`] have made of or for its leaves, without the GIL.
-/// A donated array that shares memory with another one is copied first, and comes back in `inputs`.
+/// A donated array that shares memory with another one is copied first, and comes back in `inputs`. A signal whose handler
+/// raises ends the call with what that raises; donated arrays hold no values then.
 pub fn call(
     py: Python<'_>,
     numpy: &Numpy,
@@ -82,12 +86,19 @@ pub fn call(
         .map(|leaf| leaf.shares.map_or_else(|| numpy.zeros(py, leaf), |input| shaped(&inputs[input], &leaf.sizes)))
         .collect::<PyResult<Vec<_>>>()?;
     let (given, written) = (Starts::of(inputs), Starts::of(&outputs));
+    let raised = Mutex::new(None);
+    let question = || is_interrupted(&raised);
+    let asked: &Question<'_> = &question;
     // SAFETY: `take` and `zeros` give C-contiguous, aligned arrays of the leaves' elements and shapes, which `inputs` and
     // `outputs` keep alive. Indices are in arrays made just now and have been checked; outputs are new, and donated inputs
     // share memory with no other array of the call.
     let done: Result<(), Error> =
-        py.detach(move || unsafe { executable.call(given.all(), written.all(), settings, profile) });
-    done.map_err(raise)?;
+        py.detach(move || unsafe { executable.call(given.all(), written.all(), settings, profile, Some(asked)) });
+    if let Err(error) = done {
+        // What a signal's handler has raised; KeyboardInterrupt where the program has set none.
+        let raised = raised.into_inner().unwrap_or_else(PoisonError::into_inner);
+        return Err(raised.unwrap_or_else(|| raise(error)));
+    }
     Ok(outputs.into_iter().map(Bound::unbind).collect())
 }
 
@@ -98,6 +109,14 @@ fn shaped<'py>(array: &Bound<'py, PyUntypedArray>, sizes: &[u64]) -> PyResult<Bo
     }
     let view = array.call_method1("reshape", (PyTuple::new(array.py(), sizes)?,))?;
     Ok(view.cast_into()?)
+}
+
+/// Whether the handler of a signal that has come meanwhile raises something, which is put there. Python runs handlers on the
+/// main thread alone, so calls on others go on.
+fn is_interrupted(raised: &Mutex<Option<PyErr>>) -> bool {
+    let Err(error) = Python::attach(|py| py.check_signals()) else { return false };
+    raised.lock().unwrap_or_else(PoisonError::into_inner).replace(error);
+    true
 }
 
 fn separate_donated(numpy: &Numpy, executable: &Executable, inputs: &mut [Bound<'_, PyUntypedArray>]) -> PyResult<()> {

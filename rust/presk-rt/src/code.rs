@@ -9,6 +9,7 @@ use std::sync::Arc;
 use presk_kernel::Kernel;
 
 use crate::error::Error;
+use crate::interrupt::Watch;
 
 /// One kernel to be compiled, verified before.
 #[derive(Clone, Copy, Debug)]
@@ -41,28 +42,29 @@ pub trait KernelCode: Send + Sync {
         false
     }
 
-    /// Whether each element of an `i64<V` buffer is checked as it is loaded. Where it isn't, the executor checks them
-    /// all before a run.
-    fn checks_indices(&self) -> bool {
-        false
-    }
-
     /// Runs the kernel once, in the floating-point mode of the calling thread, which is the standard one.
     ///
     /// `buffers` are the first bytes of the kernel's inputs in order, a quantised one being followed by its f32 scales,
     /// then of its outputs. An input whose buffer an output shares has that output's pointer. `rounds` is the range of
     /// the loop at the job's depth that this run executes, with the loops around it in full; none means all of it, and
-    /// is all that is given to code that doesn't divide.
+    /// is all that is given to code that doesn't divide. Who runs for long asks `watch` whether to go on.
     ///
     /// # Errors
-    /// What was found at run time, such as an index that is out of its bound; outputs may be partly written then.
+    /// What was found at run time, and [`crate::error::ErrorKind::Interrupted`]; outputs may be partly written then.
     ///
     /// # Safety
     /// For the whole run: each pointer is that of as many bytes as the kernel declares for its buffer, aligned to the
     /// buffer's element; nobody else writes to an input but callers of the whole schedule, who may spoil floats and
     /// nothing else; nobody else reads or writes an output, but for runs of other, disjoint ranges of the same job;
-    /// no output overlaps another buffer, except as sharing says; elements of `i64<V` inputs are 0 … V − 1 unless
-    /// [`Self::checks_indices`]. `scratch` is that of [`Self::scratch_bytes`] bytes which this run alone uses.
+    /// no output overlaps another buffer, except as sharing says; elements of `i64<V` inputs are 0 … V − 1.
+    /// `scratch` is that of [`Self::scratch_bytes`] bytes which this run alone uses. What
+    /// [`presk_kernel::written::unwritten`] says may be read unwritten, of scratch or of outputs, is zero at first.
     #[allow(unsafe_code, reason = "the contract of compiled code can't be expressed in types")]
-    unsafe fn run(&self, buffers: &[*mut u8], scratch: *mut u8, rounds: Option<Range<u64>>) -> Result<(), Error>;
+    unsafe fn run(
+        &self,
+        buffers: &[*mut u8],
+        scratch: *mut u8,
+        rounds: Option<Range<u64>>,
+        watch: &Watch<'_>,
+    ) -> Result<(), Error>;
 }

@@ -59,6 +59,9 @@ pub enum ErrorKind {
     /// A worker stopped in the middle of a piece: presk's own fault.
     #[error("a worker stopped: {0}")]
     Panicked(String),
+    /// The caller asked a running call to end.
+    #[error("the call was interrupted; what it writes holds no result")]
+    Interrupted,
     /// A kernel the code generator can't compile.
     #[error("{0}")]
     Code(String),
@@ -78,6 +81,7 @@ impl ErrorKind {
             Self::Arguments(_) => "E9216",
             Self::Panicked(_) => "E9217",
             Self::Code(_) => "E9218",
+            Self::Interrupted => "E9230",
             Self::Index(_) => "E6002",
             Self::Draw(_) => "E6020",
             Self::Memory(_) => "E9004",
@@ -93,6 +97,9 @@ impl ErrorKind {
 
 impl From<presk_kernel::Error> for Error {
     fn from(error: presk_kernel::Error) -> Self {
+        if error.kind == presk_kernel::ErrorKind::Interrupted {
+            return ErrorKind::Interrupted.anywhere();
+        }
         Self { kind: ErrorKind::Kernel(error.kind), line: error.place.line, column: error.place.column }
     }
 }

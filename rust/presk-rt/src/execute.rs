@@ -13,6 +13,7 @@ use presk_kernel::ir::Element;
 use crate::code::{Compiler, KernelCode};
 use crate::error::{Error, ErrorKind};
 use crate::float_mode::FloatMode;
+use crate::interrupt::{LOOK, Question, Watch};
 use crate::memory::{Block, FreeList, Memory};
 use crate::pool::{Pool, panicked};
 use crate::schedule::{Input, Output, Schedule};
@@ -69,6 +70,8 @@ pub struct Executable {
     arena_bytes: usize,
     /// First byte of each buffer of the arena.
     regions: Vec<usize>,
+    /// Whether elements of the arena may be read that nobody has written: they are 0.
+    begins_with_zeros: bool,
     loops: usize,
     steps: Vec<LinkedStep>,
     codes: Vec<Arc<dyn KernelCode>>,
@@ -92,25 +95,26 @@ struct Leased {
 }
 
 impl Executable {
-    /// Verifies a schedule and compiles its kernels. `poison` fills the arena with NaN before each call, as builds with
-    /// assertions always do: a value that is read before it is written shows.
+    /// Verifies a schedule and compiles its kernels. `poison` fills arena and scratch with NaN before each call, as
+    /// builds with assertions always do: a value that is read before it is written shows, where it was proven to be written.
     ///
     /// # Errors
     /// What the verifier or the compiler finds.
     pub fn new(schedule: &Schedule, compiler: &dyn Compiler, poison: bool) -> Result<Self, Error> {
         // Constants may be computed when code is made.
         let _mode = FloatMode::standard();
-        verify(schedule)?;
+        let verified = verify(schedule)?;
         let linked = link::link(schedule);
         let codes = compiler.compile(&linked.jobs)?;
-        let bytes = usize::try_from(schedule.arena).map_err(|_| ErrorKind::Memory(schedule.arena).anywhere())?;
+        let (regions, bytes) = link::places(schedule, verified.writes_before_it_reads)?;
         Ok(Self {
             inputs: schedule.inputs.iter().map(input_leaf).collect::<Result<_, _>>()?,
             outputs: schedule.outputs.iter().map(output_leaf).collect::<Result<_, _>>()?,
             constants: link::constants(schedule)?,
             constant_count: schedule.constants.len(),
             arena_bytes: bytes,
-            regions: schedule.regions.iter().map(|region| region.offset as usize).collect(),
+            regions,
+            begins_with_zeros: !verified.writes_before_it_reads,
             loops: linked.loops,
             steps: linked.steps,
             divides: linked.divides_draws || linked.divides_launches && codes.iter().any(|code| code.divides()),
@@ -148,10 +152,12 @@ impl Executable {
         self.free.count()
     }
 
-    /// Runs the schedule once. `profile`, where it is given, gets each step's time added.
+    /// Runs the schedule once. `profile`, where it is given, gets each step's time added. `question`, where it is given, is
+    /// asked on this thread, some times a second, whether the call is to end.
     ///
     /// # Errors
-    /// What a kernel, a draw or a worker finds; outputs may be partly written then.
+    /// What a kernel, a draw or a worker finds, and [`ErrorKind::Interrupted`]; outputs and donated inputs may be partly
+    /// written then.
     ///
     /// # Safety
     /// `inputs` and `outputs` are the first bytes of as many as [`Leaf::bytes`] says of each, initialised and aligned to
@@ -165,6 +171,7 @@ impl Executable {
         outputs: &[*mut u8],
         settings: Settings,
         profile: Option<&mut Profile>,
+        question: Option<&Question<'_>>,
     ) -> Result<(), Error> {
         if inputs.len() != self.inputs.len() || outputs.len() != self.outputs.len() {
             let (wanted, results) = (self.inputs.len(), self.outputs.len());
@@ -181,7 +188,8 @@ impl Executable {
         // and regions lie in it, which is verified; constants are eight bytes each, and never written.
         unsafe { leased.memory.enter(starts) };
         let pool = if self.divides { Pool::of(settings.threads).lease() } else { None };
-        let run = Run { executable: self, settings, leased: &mut leased, pool, profile };
+        let watch = Watch::new(question);
+        let run = Run { executable: self, settings, leased: &mut leased, pool, profile, watch: &watch, patience: LOOK };
         match catch_unwind(AssertUnwindSafe(|| run.all())) {
             Ok(done) => {
                 self.free.give(leased);
@@ -199,7 +207,12 @@ impl Executable {
 
     fn lease(&self) -> Result<Leased, Error> {
         let mut leased = match self.free.take() {
-            Some(leased) => leased,
+            Some(mut leased) => {
+                if self.begins_with_zeros {
+                    leased.arena = Block::new(self.arena_bytes)?;
+                }
+                leased
+            }
             None => Leased {
                 arena: Block::new(self.arena_bytes)?,
                 memory: Memory::with_capacity(
@@ -212,7 +225,10 @@ impl Executable {
             },
         };
         if self.poison {
-            leased.arena.bytes().fill(0xff);
+            leased.launcher.poison();
+            if !self.begins_with_zeros {
+                leased.arena.bytes().fill(0xff);
+            }
         }
         Ok(leased)
     }

@@ -11,6 +11,7 @@ use presk_kernel::{Kernel, Options, Program};
 
 use crate::code::{Compiler, Job, KernelCode};
 use crate::error::{Error, ErrorKind};
+use crate::interrupt::Watch;
 
 /// Compiles kernels for the interpreter.
 #[derive(Clone, Copy, Debug, Default)]
@@ -56,11 +57,13 @@ fn length(buffer: &BufferType) -> Result<usize, Error> {
 }
 
 impl KernelCode for Interpreted {
-    fn checks_indices(&self) -> bool {
-        true
-    }
-
-    unsafe fn run(&self, buffers: &[*mut u8], _scratch: *mut u8, _rounds: Option<Range<u64>>) -> Result<(), Error> {
+    unsafe fn run(
+        &self,
+        buffers: &[*mut u8],
+        _scratch: *mut u8,
+        _rounds: Option<Range<u64>>,
+        watch: &Watch<'_>,
+    ) -> Result<(), Error> {
         let (inputs, outputs) = buffers.split_at(self.inputs.len());
         let given = inputs.iter().zip(&self.inputs).map(|(&start, bytes)| match bytes {
             None => &[][..],
@@ -76,6 +79,7 @@ impl KernelCode for Interpreted {
             .zip(&self.outputs)
             .map(|(&start, &bytes)| unsafe { std::slice::from_raw_parts_mut(start, bytes) });
         let mut written: Vec<&mut [u8]> = written.collect();
-        self.program.run(&given, &mut written, self.options).map_err(Error::from)
+        let is_over = || watch.is_over();
+        self.program.run_until(&given, &mut written, self.options, &is_over).map_err(Error::from)
     }
 }

@@ -15,6 +15,7 @@ pub mod execute;
 pub mod float_mode;
 pub mod folds;
 pub mod interpret;
+pub mod interrupt;
 pub mod isa;
 pub mod key;
 pub mod memory;

@@ -160,6 +160,12 @@ impl Memory {
         fill(self.read(source), target);
     }
 
+    /// Zeros in a view that a step writes.
+    pub fn clear(&self, target: &Spot) {
+        // SAFETY: the module's invariant: the view lies in its buffer, and only the call's own thread gets here, between steps.
+        unsafe { std::slice::from_raw_parts_mut(self.address(target), target.bytes) }.fill(0);
+    }
+
     /// The elements of a step's target, to be set one by one from several threads.
     #[must_use]
     pub fn cells(&self, target: &Spot) -> Cells<'_> {

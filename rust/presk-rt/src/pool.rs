@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, ErrorKind};
 use crate::float_mode::FloatMode;
+use crate::interrupt::Watch;
 
 /// Most threads of one pool.
 pub const MOST_THREADS: usize = 1024;
@@ -203,11 +204,12 @@ impl Lease {
         until != 0 && milliseconds() < until
     }
 
-    /// Runs pieces 0 … `pieces` − 1, at most [`Self::threads`] of them, each on a thread of its own.
+    /// Runs pieces 0 … `pieces` − 1, at most [`Self::threads`] of them, each on a thread of its own. Who waits for the others
+    /// goes on asking the watch, which tells them.
     ///
     /// # Errors
     /// One piece's error. All pieces have ended when this returns.
-    pub fn run(&mut self, pieces: usize, piece: &Piece<'_>) -> Result<(), Error> {
+    pub fn run(&mut self, pieces: usize, piece: &Piece<'_>, watch: &Watch<'_>) -> Result<(), Error> {
         assert!((1..=self.threads).contains(&pieces), "{pieces} pieces on {} threads", self.threads);
         let pool = self.pool;
         // SAFETY: only the lifetime changes. Workers use the closure before they count `remaining` down to 0, for which
@@ -222,7 +224,7 @@ impl Lease {
         let begun = Instant::now();
         pool.run_piece(piece, 0);
         let own = begun.elapsed();
-        pool.wait();
+        pool.wait(watch);
         if begun.elapsed() > own + PATIENCE.max(own * STARVED) {
             pool.starved_until.store(milliseconds() + REST, Ordering::Relaxed);
         }
@@ -242,14 +244,17 @@ impl Drop for Lease {
 impl Pool {
     /// Waits for the workers' pieces. Who has waited for long lets others run: the worker may be waiting for this very
     /// core, which other processes can fill however few workers this one has.
-    fn wait(&self) {
+    fn wait(&self, watch: &Watch<'_>) {
         let mut looks = 0u32;
         let mut begun = None;
         while self.remaining.0.load(Ordering::Acquire) != 0 {
             looks = looks.wrapping_add(1);
             if !looks.is_multiple_of(100 * LOOKS) {
                 std::hint::spin_loop();
-            } else if CROWDED.load(Ordering::Relaxed) || begun.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                continue;
+            }
+            let _ = watch.is_over();
+            if CROWDED.load(Ordering::Relaxed) || begun.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
                 thread::yield_now();
             }
         }
@@ -365,7 +370,7 @@ mod tests {
                 ids.lock().unwrap().push(thread::current().id());
                 Ok(())
             };
-            lease.run(pieces, &work).unwrap();
+            lease.run(pieces, &work, &Watch::new(None)).unwrap();
             assert!(counts.iter().enumerate().all(|(n, c)| c.load(Ordering::Relaxed) == usize::from(n < pieces)));
             let mut ids = ids.into_inner().unwrap();
             assert!(ids.contains(&thread::current().id()));
@@ -384,7 +389,7 @@ mod tests {
                 done.fetch_add(1, Ordering::Relaxed);
                 Ok(())
             };
-            lease.run(4, &work).unwrap();
+            lease.run(4, &work, &Watch::new(None)).unwrap();
             thread::sleep(4 * SPIN);
         }
         assert_eq!(done.into_inner(), 12);
@@ -398,11 +403,11 @@ mod tests {
                 assert!(piece != culprit, "piece {piece} broke");
                 Ok(())
             };
-            let error = lease.run(3, &work).unwrap_err();
+            let error = lease.run(3, &work, &Watch::new(None)).unwrap_err();
             assert_eq!(error.kind, ErrorKind::Panicked(format!("piece {culprit} broke")));
             let fails = |piece| if piece == culprit { Err(ErrorKind::Memory(7).anywhere()) } else { Ok(()) };
-            assert_eq!(lease.run(3, &fails).unwrap_err().kind, ErrorKind::Memory(7));
-            lease.run(3, &|_| Ok(())).unwrap();
+            assert_eq!(lease.run(3, &fails, &Watch::new(None)).unwrap_err().kind, ErrorKind::Memory(7));
+            lease.run(3, &|_| Ok(()), &Watch::new(None)).unwrap();
         }
     }
 
@@ -420,12 +425,12 @@ mod tests {
     fn a_call_that_waits_for_long_notes_that_workers_are_starved() {
         let mut lease = leased(9);
         assert!(!lease.is_starved());
-        lease.run(2, &|_| Ok(())).unwrap();
+        lease.run(2, &|_| Ok(()), &Watch::new(None)).unwrap();
         let late = |piece| {
             thread::sleep(PATIENCE * 5 * u32::try_from(piece).unwrap());
             Ok(())
         };
-        lease.run(2, &late).unwrap();
+        lease.run(2, &late, &Watch::new(None)).unwrap();
         assert!(lease.is_starved());
         thread::sleep(Duration::from_millis(REST + 1));
         assert!(!lease.is_starved());
@@ -446,7 +451,7 @@ mod tests {
                 }
                 Ok(())
             };
-            lease.run(3, &checks).unwrap();
+            lease.run(3, &checks, &Watch::new(None)).unwrap();
         }
     }
 }

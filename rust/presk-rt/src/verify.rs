@@ -3,8 +3,9 @@
 //! It proves that buffers of the arena lie in it and are aligned, that every view lies in its buffer in every round of the
 //! loops around it, that each buffer's elements are stored as the step or kernel that touches it wants, that only what may
 //! be written is, and that what a step writes overlaps nothing else it touches, except where a kernel's text says that an
-//! output takes an input's place. Kernels have been proven by their own verifier. It doesn't prove that elements are
-//! written before they are read; integers that kernels index with are checked by whoever runs the kernel.
+//! output takes an input's place. Kernels have been proven by their own verifier. It proves, too, that one call
+//! doesn't take absurdly long. Integers that kernels index with are checked by whoever runs the kernel. Whether elements of
+//! the arena are written before they are read is found out ([`written`]): buffers lie apart where they aren't.
 
 use presk_kernel::Kernel;
 use presk_kernel::ir::{Element, Place};
@@ -13,19 +14,30 @@ use presk_kernel::parallel;
 use crate::error::{Error, ErrorKind};
 use crate::schedule::limits;
 use crate::schedule::{Key, Launch, Loop, Name, Sample, Schedule, Shape, Space, Split, Step, StepKind, Transfer, View};
+use crate::work::all_operations;
 use buffers::{Buffers, Touched};
 pub use buffers::{Storage, extent_of};
 
 mod buffers;
+mod written;
 
 /// Proves a schedule safe to run.
 ///
 /// # Errors
 /// The first thing that can't be proven, with its place.
-pub fn verify(schedule: &Schedule) -> Result<(), Error> {
+pub fn verify(schedule: &Schedule) -> Result<Verified, Error> {
     let buffers = Buffers::of(schedule)?;
-    let mut verifier = Verifier { schedule, buffers, loops: Vec::new(), place: Place::default() };
-    verifier.steps(&schedule.steps)
+    let works = schedule.kernels.iter().map(all_operations).collect();
+    let mut verifier = Verifier { schedule, buffers, works, loops: Vec::new(), taken: (0, 0), place: Place::default() };
+    verifier.steps(&schedule.steps)?;
+    Ok(Verified { writes_before_it_reads: written::writes_before_it_reads(schedule, &verifier.buffers) })
+}
+
+/// What is known of a verified schedule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verified {
+    /// Whether each element that is read of the arena has been written before. Where it hasn't, buffers are apart.
+    pub writes_before_it_reads: bool,
 }
 
 /// An error of a step or a declaration.
@@ -36,6 +48,10 @@ fn fault<T>(kind: ErrorKind, place: Place) -> Result<T, Error> {
 struct Verifier<'s> {
     schedule: &'s Schedule,
     buffers: Buffers<'s>,
+    /// Weighted operations of each kernel.
+    works: Vec<u64>,
+    /// Steps and weighted operations of a call so far.
+    taken: (u64, u64),
     /// Counters and trips of the loops around, outermost first.
     loops: Vec<(u32, u64)>,
     /// The step at hand.
@@ -46,6 +62,7 @@ impl Verifier<'_> {
     fn steps(&mut self, steps: &[Step]) -> Result<(), Error> {
         for step in steps {
             self.place = step.place;
+            self.take(&step.kind)?;
             match &step.kind {
                 StepKind::Launch(launch) => self.launch(launch)?,
                 StepKind::Loop(each) => self.repeat(each)?,
@@ -70,6 +87,30 @@ impl Verifier<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Counts what a step takes in all rounds around it; of a loop, that each of its rounds is a step.
+    fn take(&mut self, kind: &StepKind) -> Result<(), Error> {
+        let elements = |shape: &Shape| extent_of(&shape.sizes).unwrap_or(0);
+        let (steps, work) = match kind {
+            StepKind::Loop(each) => (each.trips, 0),
+            StepKind::Launch(launch) => (1, self.works.get(launch.kernel as usize).copied().unwrap_or(0)),
+            StepKind::Convert(each) | StepKind::Copy(each) => (1, each.count),
+            StepKind::Draw { shape, .. } | StepKind::Mask { shape, .. } => (1, elements(shape)),
+            StepKind::Sample(sample) => (1, elements(&sample.shape).saturating_mul(sample.size)),
+            StepKind::Count { .. } | StepKind::Swap(..) => (1, 0),
+        };
+        let rounds = self.loops.iter().fold(1u64, |rounds, &(_, trips)| rounds.saturating_mul(trips));
+        self.taken.0 = self.taken.0.saturating_add(rounds.saturating_mul(steps));
+        self.taken.1 = self.taken.1.saturating_add(rounds.saturating_mul(work));
+        let limits = [
+            (self.taken.0, limits::STEPS, "the number of steps of one call"),
+            (self.taken.1, limits::OPERATIONS, "the number of operations of one call"),
+        ];
+        match limits.into_iter().find(|(taken, limit, _)| taken > limit) {
+            Some((_, limit, what)) => fault(ErrorKind::Limit { what: what.into(), limit }, self.place),
+            None => Ok(()),
+        }
     }
 
     fn type_fault<T>(&self, message: impl Into<String>) -> Result<T, Error> {

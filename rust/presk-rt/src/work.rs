@@ -1,7 +1,7 @@
 //! How much work a kernel is: the host's measure for whether dividing a launch over workers pays.
 
 use presk_kernel::Kernel;
-use presk_kernel::ir::{Applied, Int, Real, RealBinary, RealUnary, Statement, StatementKind, Vector};
+use presk_kernel::ir::{Applied, Int, Loop, Real, RealBinary, RealUnary, Statement, StatementKind, Vector};
 use presk_kernel::walk::Value;
 
 /// Weighted operations from which a launch without a word about it is divided: a piece of it then takes far longer than
@@ -18,27 +18,52 @@ const POWER: u64 = 64;
 const IN_RUN: u64 = 4;
 
 /// The weighted operations of one run: each load, store and arithmetic operation counts 1, slower ones more; index
-/// arithmetic that is affine in the counters is free, as it is to compiled code.
+/// arithmetic that is affine in the counters is free, as it is to compiled code. Tiles, whose launches say how they are
+/// divided, are left out.
 #[must_use]
 pub fn weighted_operations(kernel: &Kernel) -> u64 {
-    block(&kernel.body)
+    block(&kernel.body, false)
 }
 
-fn block(body: &[Statement]) -> u64 {
-    body.iter().fold(0, |sum, each| sum.saturating_add(weight_of(each)))
+/// The same with tiles, and a loop's round being an operation at least: how long a run takes, whatever it does.
+#[must_use]
+pub fn all_operations(kernel: &Kernel) -> u64 {
+    block(&kernel.body, true)
 }
 
-fn weight_of(statement: &Statement) -> u64 {
+/// The operations of one round of a loop, as [`all_operations`] counts them.
+#[must_use]
+pub fn of_round(each: &Loop) -> u64 {
+    let within = |sum: u64, within| {
+        let (left, all) = (rounds(within, each.variable, each.extent), each.extent.max(1));
+        // A statement that a condition leaves some rounds alone counts for as many of them.
+        sum.saturating_add(weight_of(within, true).saturating_mul(left).div_ceil(all))
+    };
+    each.body.iter().fold(0, within).max(1)
+}
+
+fn block(body: &[Statement], is_all: bool) -> u64 {
+    body.iter().fold(0, |sum, each| sum.saturating_add(weight_of(each, is_all)))
+}
+
+fn weight_of(statement: &Statement, is_all: bool) -> u64 {
     let mut own = u64::from(statement.kind.stored().is_some());
     statement.kind.values(&mut |value| value.visit(&mut |value| own = own.saturating_add(weight(value))));
     match &statement.kind {
-        StatementKind::For(each) => each.body.iter().fold(0, |sum, within| {
-            sum.saturating_add(rounds(within, each.variable, each.extent).saturating_mul(weight_of(within)))
-        }),
-        StatementKind::If(_, body) => own.saturating_add(block(body)),
+        StatementKind::For(each) => {
+            let within = each.body.iter().fold(0, |sum: u64, within| {
+                let weight = weight_of(within, is_all);
+                sum.saturating_add(rounds(within, each.variable, each.extent).saturating_mul(weight))
+            });
+            if is_all { within.max(each.extent) } else { within }
+        }
+        StatementKind::If(_, body) => own.saturating_add(block(body, is_all)),
         StatementKind::Apply(apply) => {
             let each = if matches!(apply.applied, Applied::Power(..)) { POWER } else { FUNCTION } / IN_RUN;
             own.saturating_add(apply.count.saturating_mul(each))
+        }
+        StatementKind::Tile(tile) if is_all => {
+            tile.runs.iter().fold(1, |product: u64, run| product.saturating_mul(run.extent))
         }
         _ => own,
     }

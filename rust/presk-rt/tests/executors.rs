@@ -13,6 +13,7 @@ use std::thread::{self, ThreadId};
 use presk_rt::code::{Compiler, Job, KernelCode};
 use presk_rt::error::{Error, ErrorKind};
 use presk_rt::execute::Settings;
+use presk_rt::interrupt::Watch;
 use support::{as_f32s, call, executable, f32s, over};
 
 const ROWS: usize = 6000;
@@ -67,7 +68,13 @@ impl KernelCode for SumCode {
         true
     }
 
-    unsafe fn run(&self, buffers: &[*mut u8], scratch: *mut u8, rounds: Option<Range<u64>>) -> Result<(), Error> {
+    unsafe fn run(
+        &self,
+        buffers: &[*mut u8],
+        scratch: *mut u8,
+        rounds: Option<Range<u64>>,
+        _: &Watch<'_>,
+    ) -> Result<(), Error> {
         let rounds = rounds.unwrap_or(0..ROWS as u64);
         self.0.ran.lock().unwrap().push((thread::current().id(), rounds.clone()));
         assert!(!self.0.breaks.load(Ordering::Relaxed) || rounds.start == 0, "broken at {}", rounds.start);
@@ -149,7 +156,7 @@ fn a_broken_piece_is_the_calls_error_and_the_next_call_is_well() {
 fn a_panic_on_the_callers_thread_is_an_error_too() {
     struct Broken;
     impl KernelCode for Broken {
-        unsafe fn run(&self, _: &[*mut u8], _: *mut u8, _: Option<Range<u64>>) -> Result<(), Error> {
+        unsafe fn run(&self, _: &[*mut u8], _: *mut u8, _: Option<Range<u64>>, _: &Watch<'_>) -> Result<(), Error> {
             panic!("by itself")
         }
     }

@@ -167,8 +167,8 @@ CODES: dict[str, Code] = {
     ),
     "E9215": Code(
         "a schedule larger than presk takes",
-        "The text, the depth of loops, the number and the sizes of buffers, and the rounds of nested loops are "
-        "bounded; what presk records stays far below.",
+        "The text, the depth of loops, the number and the sizes of buffers, the rounds of nested loops, and the steps "
+        "and operations of one call are bounded; what presk records stays far below.",
         'schedule "f" realized "f32" {\n  arena 999999999999999999 bytes\n  buffer a0 : f32[1] at 0\n}',
     ),
     "E9216": Code(
@@ -198,5 +198,12 @@ CODES: dict[str, Code] = {
         "to 12 rows, 1 to 64 columns, lanes of 32 or 64 bytes. Lowering makes no other; docs/kernels.md lists what "
         "is asked.",
         "tile<8> i0 in 0..4, i1 in 0..8, i2 in 0..3 { %2[i1, i0] = (%0[i0, i2] * %1[i2, i1]) }",
+    ),
+    "E9230": Code(
+        "a call that was asked to end",
+        "Whoever called has asked the running call to end, as a signal's handler does by raising: Python raises what "
+        "the handler raised, KeyboardInterrupt for Ctrl-C. What the call was writing holds no result, donated arrays "
+        "among it; the executable and the workers are well.",
+        "f(x)    # Ctrl-C: KeyboardInterrupt",
     ),
 }

@@ -8,6 +8,7 @@ use presk_cranelift::{Code, Options, Target, compile};
 use presk_kernel::ir::{Element, Kernel};
 use presk_kernel::{Program, parse, verify};
 use presk_rt::code::KernelCode;
+use presk_rt::interrupt::Watch;
 
 /// SplitMix64: inputs are a function of a seed.
 pub struct Random(pub u64);
@@ -123,7 +124,7 @@ pub fn execute(
     let start = scratch.as_mut_ptr().wrapping_add(scratch.as_ptr().align_offset(64));
     for range in ranges {
         // SAFETY: the pointers are those of buffers of the kernel's own sizes, in its order; they live here.
-        unsafe { code.run(&pointers, start, range.clone()) }.unwrap();
+        unsafe { code.run(&pointers, start, range.clone(), &Watch::new(None)) }.unwrap();
     }
     outputs
 }

@@ -4,7 +4,7 @@ use super::bytes::{get, nibble, set};
 use super::code::{Code, IntOp, Op, Packing, RealOp, Register, Rounds, Source, Spot};
 use super::real::{Arith, narrow_bf16, widen_bf16};
 use crate::error::{Error, ErrorKind};
-use crate::ir::Comparison;
+use crate::ir::{Comparison, Place};
 
 /// Which elements of outputs and scratch have been written, one byte an element.
 pub struct Shadow {
@@ -21,7 +21,11 @@ enum Fault {
     Outside(u32),
     Unwritten(u32, i64),
     Value(u32, i64, u64),
+    Interrupted,
 }
+
+/// Rounds of loops between two looks at whether the run is to end.
+const LOOK: u32 = 1 << 12;
 
 /// The registers and the memory of one run.
 pub struct Machine<'m, R> {
@@ -31,12 +35,20 @@ pub struct Machine<'m, R> {
     written: Vec<&'m mut [u8]>,
     shadow: Option<Shadow>,
     code: &'m Code,
+    is_over: &'m dyn Fn() -> bool,
+    /// Rounds until it is asked.
+    patience: u32,
 }
 
 type Run = Result<(), Fault>;
 
 impl<'m, R: Arith> Machine<'m, R> {
-    pub fn new(code: &'m Code, inputs: &'m [&'m [u8]], written: Vec<&'m mut [u8]>) -> Self {
+    pub fn new(
+        code: &'m Code,
+        inputs: &'m [&'m [u8]],
+        written: Vec<&'m mut [u8]>,
+        is_over: &'m dyn Fn() -> bool,
+    ) -> Self {
         let mut machine = Self {
             reals: vec![R::default(); code.reals],
             ints: vec![0; code.ints],
@@ -44,6 +56,8 @@ impl<'m, R: Arith> Machine<'m, R> {
             written,
             shadow: None,
             code,
+            is_over,
+            patience: LOOK,
         };
         for &(to, value) in &code.constants {
             machine.reals[to as usize] = R::constant(value);
@@ -78,6 +92,7 @@ impl<'m, R: Arith> Machine<'m, R> {
                 let (name, place) = site(number);
                 ErrorKind::Value(format!("{name}: {value} is not in 0..{bound}")).at(*place)
             }
+            Fault::Interrupted => ErrorKind::Interrupted.at(Place::default()),
         }
     }
 
@@ -142,6 +157,13 @@ impl<'m, R: Arith> Machine<'m, R> {
     fn rounds<const WATCHED: bool>(&mut self, rounds: &Rounds) -> Run {
         self.ints[rounds.counter as usize] = 0;
         for _ in 0..rounds.extent {
+            self.patience -= 1;
+            if self.patience == 0 {
+                self.patience = LOOK;
+                if (self.is_over)() {
+                    return Err(Fault::Interrupted);
+                }
+            }
             if WATCHED {
                 self.forget_scratch(rounds.depth);
             }

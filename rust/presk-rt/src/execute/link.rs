@@ -6,17 +6,19 @@ use std::collections::HashMap;
 use presk_kernel::Kernel;
 use presk_kernel::ir::Element;
 use presk_kernel::parallel;
+use presk_kernel::written::{Unwritten, unwritten};
 
 use super::random::DRAWS_DIVIDED_FROM;
 use crate::code::Job;
-use crate::error::Error;
-use crate::memory::{Block, Spot};
+use crate::error::{Error, ErrorKind};
+use crate::interrupt::STEP;
+use crate::memory::{ALIGNMENT, Block, Spot};
 use crate::numbers::{Float, convert};
 use crate::schedule::{
     Distribution, Input, Key, Launch, Name, Number, Sample, Schedule, Shape, Space, Split, Step, StepKind, View, limits,
 };
 use crate::verify::Storage;
-use crate::work::{DIVIDED_FROM, weighted_operations};
+use crate::work::{DIVIDED_FROM, all_operations, weighted_operations};
 
 /// One step as it is run.
 pub enum LinkedStep {
@@ -38,10 +40,29 @@ pub struct LaunchStep {
     pub code: usize,
     /// Inputs, a quantised one being two, then outputs.
     pub spots: Box<[Spot]>,
+    /// Which of them are cleared before: outputs of which elements may be read or left unwritten.
+    pub clears: Box<[Spot]>,
+    /// Whether scratch is cleared before, for the same reason.
+    pub clears_scratch: bool,
     /// Views of indices that nobody has checked, and their bounds.
     pub indices: Box<[(Spot, u64)]>,
     /// The rounds of the loop to be divided, and over how many workers if not the pool's.
     pub divided: Option<(u64, Option<usize>)>,
+    /// Weighted operations.
+    pub work: u64,
+}
+
+impl LinkedStep {
+    /// About as many weighted operations as a step that is no loop takes.
+    pub fn work(&self) -> u64 {
+        STEP + match self {
+            Self::Launch(launch) => launch.work,
+            Self::Convert { target, .. } | Self::Copy { target, .. } => target.bytes as u64,
+            Self::Draw(draw) => draw.target.bytes as u64 * 4,
+            Self::Sample(sample) => sample.logits.bytes as u64 * 4,
+            Self::Loop { .. } | Self::Count { .. } | Self::Swap { .. } => 0,
+        }
+    }
 }
 
 /// What an element of a draw becomes.
@@ -114,9 +135,26 @@ pub fn link(schedule: &Schedule) -> Linked<'_> {
         divides_launches: false,
         divides_draws: false,
     };
-    let mut linker = Linker { schedule, work, known: HashMap::new(), linked, count: 0 };
+    let operations = schedule.kernels.iter().map(all_operations).collect();
+    let mut linker =
+        Linker { schedule, work, operations, known: HashMap::new(), unwritten: Vec::new(), linked, count: 0 };
     let steps = linker.steps(&schedule.steps);
     Linked { steps, ..linker.linked }
+}
+
+/// The first byte of each buffer of the arena, and the bytes of that. Buffers share bytes as the schedule says where nobody
+/// can see it, else they lie apart.
+pub fn places(schedule: &Schedule, shares: bool) -> Result<(Vec<usize>, usize), Error> {
+    let fault = |bytes: u64| ErrorKind::Memory(bytes).anywhere();
+    let (mut places, mut end) = (Vec::with_capacity(schedule.regions.len()), 0u64);
+    for region in &schedule.regions {
+        let place = if shares { region.offset } else { end };
+        places.push(usize::try_from(place).map_err(|_| fault(place))?);
+        let bytes = Storage::of(region.element).extent(region.count, None);
+        end = end.saturating_add(bytes.next_multiple_of(ALIGNMENT as u64));
+    }
+    let bytes = if shares { schedule.arena } else { end };
+    Ok((places, usize::try_from(bytes).map_err(|_| fault(bytes))?))
 }
 
 /// The constants' bytes, each at a multiple of eight.
@@ -140,10 +178,13 @@ pub fn constants(schedule: &Schedule) -> Result<Block, Error> {
 
 struct Linker<'s> {
     schedule: &'s Schedule,
-    /// Weighted operations of each kernel.
+    /// Weighted operations of each kernel: without tiles, and all.
     work: Vec<u64>,
+    operations: Vec<u64>,
     /// Codes by kernel and divided depth.
     known: HashMap<(u32, Option<usize>), usize>,
+    /// What runs of each code may find unwritten.
+    unwritten: Vec<Unwritten>,
     linked: Linked<'s>,
     count: usize,
 }
@@ -240,6 +281,7 @@ impl<'s> Linker<'s> {
         let code = *self.known.entry((launch.kernel, depth)).or_insert(codes);
         if code == codes {
             self.linked.jobs.push(Job { kernel, depth });
+            self.unwritten.push(unwritten(kernel, depth));
         }
         let mut spots = Vec::with_capacity(launch.inputs.len() + launch.outputs.len());
         let mut indices = Vec::new();
@@ -260,10 +302,16 @@ impl<'s> Linker<'s> {
         for (wanted, view) in kernel.outputs.iter().zip(&launch.outputs) {
             spots.push(self.spot(view, wanted.buffer.element, wanted.buffer.elements().unwrap_or(0)));
         }
+        let Unwritten { scratch: clears_scratch, outputs } = &self.unwritten[code];
+        let first = spots.len() - kernel.outputs.len();
+        let clears: Vec<Spot> = outputs.iter().map(|&output| spots[first + output as usize].clone()).collect();
+        let clears_scratch = *clears_scratch;
         self.linked.launch_buffers = self.linked.launch_buffers.max(spots.len());
         self.linked.divides_launches |= divided.is_some();
         let divided = divided.map(|(depth, workers)| (parallel::perfect_nest(kernel)[depth].extent, workers));
-        LaunchStep { number, code, spots: spots.into(), indices: indices.into(), divided }
+        let work = self.operations[launch.kernel as usize];
+        let (spots, clears, indices) = (spots.into(), clears.into(), indices.into());
+        LaunchStep { number, code, spots, clears, clears_scratch, indices, divided, work }
     }
 
     /// The depth of the loop to be divided, and over how many workers if that is said.

@@ -4,12 +4,16 @@ use super::link::{DrawStep, Drawn, Rows};
 use super::run::Run;
 use crate::draw::{self, Uniform};
 use crate::error::{Error, ErrorKind};
+use crate::interrupt::Watch;
 use crate::key;
 use crate::memory::Memory;
 use crate::schedule::{Distribution, Key, limits};
 
 /// Elements drawn at a time, on the stack.
 const PIECE: usize = 256;
+
+/// Pieces between two looks at whether the call is to end.
+const LOOK: usize = 1 << 10;
 
 /// Elements from which a draw is divided over workers: some tenths of a millisecond.
 pub const DRAWS_DIVIDED_FROM: usize = 1 << 15;
@@ -46,20 +50,16 @@ impl Run<'_> {
         let filler = Filler { step, key, nonce: self.settings.step, first, factor: factor(step, &self.leased.memory) };
         let count = step.layout.count();
         let cells = self.leased.memory.cells(&step.target);
-        let fill = |from: usize, to: usize| filler.fill(from, to, &|at, value| cells.set(step.element, at, value));
+        let watch = self.watch;
+        let fill =
+            |from: usize, to: usize| filler.fill(from, to, watch, &|at, value| cells.set(step.element, at, value));
         match &mut self.pool {
             Some(pool) if count >= DRAWS_DIVIDED_FROM => {
                 let pieces = pool.threads();
                 let bound = |piece: usize| count / pieces * piece + (count % pieces).min(piece);
-                pool.run(pieces, &|piece| {
-                    fill(bound(piece), bound(piece + 1));
-                    Ok(())
-                })
+                pool.run(pieces, &|piece| fill(bound(piece), bound(piece + 1)), watch)
             }
-            _ => {
-                fill(0, count);
-                Ok(())
-            }
+            _ => fill(0, count),
         }
     }
 }
@@ -83,9 +83,12 @@ fn factor(step: &DrawStep, memory: &Memory) -> Option<(f64, f64)> {
 
 impl Filler<'_> {
     /// Sets elements `from` … `to` − 1 in the order of the stream.
-    fn fill(&self, from: usize, to: usize, set: &dyn Fn(usize, f64)) {
+    fn fill(&self, from: usize, to: usize, watch: &Watch<'_>, set: &dyn Fn(usize, f64)) -> Result<(), Error> {
         let mut values = [0.0; PIECE];
-        for start in (from..to).step_by(PIECE) {
+        for (piece, start) in (from..to).step_by(PIECE).enumerate() {
+            if piece % LOOK == LOOK - 1 {
+                watch.look()?;
+            }
             let values = &mut values[..PIECE.min(to - start)];
             let at = self.first + start as u64;
             match self.step.drawn {
@@ -111,6 +114,7 @@ impl Filler<'_> {
                 set(self.step.layout.place(number), value);
             }
         }
+        Ok(())
     }
 }
 

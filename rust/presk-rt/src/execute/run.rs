@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::link::LinkedStep;
 use super::{Executable, Leased, Profile, Settings};
 use crate::error::Error;
+use crate::interrupt::{LOOK, STEP, Watch};
 use crate::numbers::convert;
 use crate::pool::Lease;
 
@@ -16,6 +17,9 @@ pub struct Run<'c> {
     /// The worker pool, where this call has it.
     pub pool: Option<Lease>,
     pub profile: Option<&'c mut Profile>,
+    pub watch: &'c Watch<'c>,
+    /// Weighted operations until the watch is looked at.
+    pub patience: u64,
 }
 
 impl<'c> Run<'c> {
@@ -30,10 +34,12 @@ impl<'c> Run<'c> {
             if let LinkedStep::Loop { counter, trips, reversed, steps } = step {
                 for round in 0..*trips {
                     self.leased.memory.counters[*counter as usize] = if *reversed { trips - 1 - round } else { round };
+                    self.pass(STEP)?;
                     self.steps(steps)?;
                 }
                 continue;
             }
+            self.pass(step.work())?;
             let begun = self.profile.is_some().then(Instant::now);
             let number = self.step(step)?;
             if let (Some(begun), Some(profile)) = (begun, &mut self.profile) {
@@ -43,13 +49,27 @@ impl<'c> Run<'c> {
         Ok(())
     }
 
+    /// Looks at the watch where enough work lies behind; in front of as much as was looked at already.
+    fn pass(&mut self, work: u64) -> Result<(), Error> {
+        match self.patience.checked_sub(work) {
+            Some(left) => {
+                self.patience = left;
+                Ok(())
+            }
+            None => {
+                self.patience = LOOK;
+                self.watch.look()
+            }
+        }
+    }
+
     /// Runs a step that is no loop; its number.
     fn step(&mut self, step: &'c LinkedStep) -> Result<usize, Error> {
         let memory = &mut self.leased.memory;
         match step {
             LinkedStep::Launch(launch) => {
                 let code = &*self.executable.codes[launch.code];
-                self.leased.launcher.launch(launch, code, memory, self.pool.as_mut())?;
+                self.leased.launcher.launch(launch, code, memory, self.pool.as_mut(), self.watch)?;
                 Ok(launch.number)
             }
             LinkedStep::Convert { number, from, to, source, target } => {

@@ -23,6 +23,7 @@ impl Run<'_> {
         let cells = memory.cells(&step.target);
         let (weights, order) = (&mut weights[..step.size], &mut order[..step.size]);
         for place in 0..step.layout.count() {
+            self.watch.look()?;
             let start = place / step.inner * step.size * step.inner + place % step.inner;
             let logit = |at: usize| step.element.get(logits, start + at * step.inner);
             let mut uniform = [0.0];

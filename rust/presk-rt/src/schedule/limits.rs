@@ -14,3 +14,7 @@ pub const RANK: usize = 64;
 pub const ELEMENTS: u64 = 1 << 48;
 /// Rounds of all loops around a step multiplied.
 pub const ROUNDS: u64 = 1 << 62;
+/// Steps of one call, all rounds of loops counted: hours, were each as short as one can be.
+pub const STEPS: u64 = 1 << 40;
+/// Weighted operations of one call ([`crate::work::all_operations`]): years of one core.
+pub const OPERATIONS: u64 = 1 << 60;

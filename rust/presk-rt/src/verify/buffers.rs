@@ -133,6 +133,16 @@ impl<'s> Buffers<'s> {
         Ok(buffers)
     }
 
+    /// The class a buffer of the arena belongs to: those that swaps connect.
+    pub fn class_of(&self, number: u32) -> u32 {
+        self.class[number as usize]
+    }
+
+    /// The buffers of a class.
+    pub fn members_of(&self, class: u32) -> &[u32] {
+        &self.members[class as usize]
+    }
+
     /// Buffers that exchange places lie apart.
     fn check_class(&self, members: &[u32]) -> Result<(), Error> {
         for (at, &left) in members.iter().enumerate() {
@@ -289,7 +299,7 @@ fn connect(steps: &[Step], schedule: &Schedule, classes: &mut Classes) -> Result
     Ok(())
 }
 
-fn region_bytes(region: &Region) -> u64 {
+pub fn region_bytes(region: &Region) -> u64 {
     region.count * Storage::of(region.element).bytes()
 }
 

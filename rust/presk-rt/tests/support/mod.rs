@@ -42,7 +42,7 @@ pub fn call(executable: &Executable, inputs: &[Vec<u8>], settings: Settings) -> 
         .map(|(leaf, own)| leaf.shares.map_or(own.start(), |input| given[input]))
         .collect();
     // SAFETY: each block has as many bytes as its leaf, zero or given, aligned to 64, and is this call's alone.
-    unsafe { executable.call(&given, &written, settings, None)? };
+    unsafe { executable.call(&given, &written, settings, None, None)? };
     Ok(executable
         .outputs()
         .iter()
