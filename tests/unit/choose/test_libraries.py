@@ -44,6 +44,9 @@ STATED = {
     "look-ups": "fn f(w: real[v: 4, d: 2], t: nat[n: 3] < 4) -> real[n: 3, d: 2]\n"
     "{ embed(w, t) + take(w, t, axis = v) * sum(one_hot[k: 4](t), axis = k) + positions[n: 3] * eye[n: 3, d: 2] }",
     "an update": "fn f(x: real[n: 3, m: 5], v: real[n: 3], i: nat < 5) -> real[n: 3, m: 5]\n{ {x with [m = i] = v} }",
+    "nats passed on": "fn s(x: real[n], k: real) -> real[n] { x * k }\n"
+    "fn f(x: real[n: 3], i: nat[n: 3] < 5) -> (real[n: 3], real[n: 3])\n"
+    "{ (fold x = x over k in 0..3 { s(x, k + 0.5) + s(x, k) }, i) }",
     "a fold": "fn f(x: real[n: 3], w: real[l: 4, n: 3]) -> real[n: 3]\n"
     "{ let a = fold a = x over v in w along l { a * 0.5 + v }\n fold a = a over i in 0..3 { a + i } }",
     "a scan": "fn f(x: real[n: 3], w: real[n: 3, l: 4]) -> (real[n: 3], real[l: 4, n: 3])\n"

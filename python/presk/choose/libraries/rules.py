@@ -9,6 +9,8 @@ from math import inf, pi
 from string import ascii_letters
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from presk.choose.libraries.library import Array
 from presk.choose.libraries.task import Rule, Task
 from presk.primitives.attributes import take_names
@@ -23,6 +25,11 @@ def _binary(function: Callable[[Any, Array, Array], Array]) -> Rule:
         return function(task.functions, *task.aligned((x, y)))
 
     return rule
+
+
+def _injected(task: Task, x: Array) -> Array:
+    """Nats as reals: times a real 1, since the libraries have no cast of one name."""
+    return x * task.constant(np.ones(()))
 
 
 def _unary(function: Callable[[Any, Array], Array]) -> Rule:
@@ -227,6 +234,7 @@ RULES: Mapping[str, Rule] = {
     "and": _binary(lambda xp, x, y: x & y),
     "or": _binary(lambda xp, x, y: x | y),
     "not": _unary(lambda xp, x: ~x),
+    "inject": _injected,
 }
 """What can be stated, by the primitive's name."""
 
