@@ -12,7 +12,7 @@ CARGO = cd rust && PYO3_BUILD_EXTENSION_MODULE=1 PYO3_CONFIG_FILE="$$(ls $(CARGO
 PYTEST := $(BIN)/python -m pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint test-rust test-slow test-functions test-aarch64 fuzz bench memcheck wheel format lock clean
+.PHONY: help setup demo test lint test-rust test-slow test-functions test-forms test-aarch64 fuzz bench memcheck wheel format lock clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):[^#]*## */  make \1\t/' | expand -t 20
@@ -40,6 +40,9 @@ test-slow: setup  ## the tests that `make test` leaves out
 
 test-functions: setup  ## the elementary functions over runs, on every f32 there is and 10⁸ numbers of f64
 	export PRESK_FUNCTIONS=all; $(CARGO) test --release --locked --package presk-rt --test functions --test powers
+
+test-forms: setup  ## the forms and their first derivatives against the reference, at 10⁶ places each
+	$(PYTEST) -n auto -m slow tests/conformance/test_forms.py
 
 # What links for AArch64 and what runs it, by Debian's names and places; another system's can be given.
 AARCH64_LINKER ?= aarch64-linux-gnu-gcc

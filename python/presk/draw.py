@@ -158,6 +158,26 @@ class libm:
         return _applied("erf", x)
 
     @staticmethod
+    def erfc(x: Reals) -> Reals:
+        """1 less the error function."""
+        return _applied("erfc", x)
+
+    @staticmethod
+    def gelu(x: Reals) -> Reals:
+        """x·Φ(x)"""
+        return _applied("gelu", x)
+
+    @staticmethod
+    def silu(x: Reals) -> Reals:
+        """x·sigmoid(x)"""
+        return _applied("silu", x)
+
+    @staticmethod
+    def gelu_tanh(x: Reals) -> Reals:
+        """The approximation of gelu by tanh."""
+        return _applied("gelu_tanh", x)
+
+    @staticmethod
     def sqrt(x: Reals) -> Reals:
         """The square root."""
         return _applied("sqrt", x)

@@ -30,8 +30,8 @@ WHOLE_OPERATIONS = frozenset("add sub mul div pow maximum minimum neg abs square
 """Primitives that make a nat of nats where the result is a whole number."""
 
 FOLDED = frozenset(
-    "neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf sigmoid softplus relu gelu gelu_tanh silu "
-    "sign floor add sub mul div pow maximum minimum".split()
+    "neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf erfc sigmoid softplus relu gelu gelu_tanh "
+    "silu sign floor add sub mul div pow maximum minimum".split()
 )
 """Primitives that give an exact constant on constants."""
 

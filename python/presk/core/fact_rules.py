@@ -123,8 +123,18 @@ def _relu(x: Fact) -> Fact:
 
 
 def _gated(x: Fact) -> Fact:
-    """silu, gelu: x times what is between 0 and 1, and NaN at −∞."""
-    return replace(x, tiny=True, nan=x.nan | x.infinite)
+    """silu, gelu: x times what is between 0 and 1, which is 0 at −∞."""
+    return replace(x, tiny=True)
+
+
+def _tail(x: Fact) -> Fact:
+    """erfc, exp(−x²): from 0 to 2, and as near to 0 as can be."""
+    return Fact(False, False, True, True, False, 0, x.nan)
+
+
+def _bounded_slope(x: Fact) -> Fact:
+    """The slopes of gelu and its kind: from −1 to 2, whatever x is."""
+    return Fact(True, True, True, True, False, 0, x.nan)
 
 
 def _sign(x: Fact) -> Fact:
@@ -152,6 +162,11 @@ FUNCTIONS: dict[str, Callable[[Fact], Fact]] = {
     "log1p": _log1p,
     "tanh": _within,
     "erf": _within,
+    "erfc": _tail,
+    "gaussian": _tail,
+    "gelu_slope": _bounded_slope,
+    "gelu_tanh_slope": _bounded_slope,
+    "silu_slope": _bounded_slope,
     "sin": _wave,
     "cos": _wave,
     "sigmoid": _sigmoid,

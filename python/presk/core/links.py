@@ -146,8 +146,9 @@ def _elsewhere(apply: Apply, operands: tuple[Tensor, ...], result: Tensor) -> Li
 
 
 RULES: dict[str, LinkRule] = (
-    dict.fromkeys("neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf".split(), _aligned)
+    dict.fromkeys("neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf erfc".split(), _aligned)
     | dict.fromkeys("sigmoid softplus relu gelu gelu_tanh silu sign floor".split(), _aligned)
+    | dict.fromkeys("gaussian gelu_slope gelu_tanh_slope silu_slope".split(), _aligned)
     | dict.fromkeys("add sub mul div pow maximum minimum where".split(), _aligned)
     | dict.fromkeys("eq ne lt le gt ge and or not inject".split(), _aligned)
     | dict.fromkeys("rename stop_gradient one_hot full".split(), _unmoved)

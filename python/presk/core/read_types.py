@@ -277,8 +277,8 @@ OPERATORS = {operator: function for function, operator in constants.INFIX.items(
 """What stands between two constants in parentheses."""
 
 FUNCTIONS = dict.fromkeys(
-    "neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf sigmoid softplus relu gelu gelu_tanh silu "
-    "sign floor pi".split(),
+    "neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf erfc sigmoid softplus relu gelu gelu_tanh "
+    "silu sign floor pi".split(),
     1,
 ) | dict.fromkeys("add sub mul div pow maximum minimum".split(), 2)
 """The primitives that make exact constants of exact constants, and `pi`, with the number of their operands."""

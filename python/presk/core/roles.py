@@ -35,8 +35,9 @@ def _named(role: Role, names: str) -> dict[str, Role]:
 
 
 ROLES: dict[str, Role] = (
-    _named(Role.ELEMENTWISE, "neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf sigmoid softplus")
-    | _named(Role.ELEMENTWISE, "relu gelu gelu_tanh silu sign floor add sub mul div pow maximum minimum where")
+    _named(Role.ELEMENTWISE, "neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf erfc sigmoid")
+    | _named(Role.ELEMENTWISE, "softplus relu gelu gelu_tanh silu sign floor add sub mul div pow maximum")
+    | _named(Role.ELEMENTWISE, "minimum where gaussian gelu_slope gelu_tanh_slope silu_slope")
     | _named(Role.ELEMENTWISE, "eq ne lt le gt ge and or not inject")
     | _named(Role.MAP, "rename transpose slice split merge split_heads merge_heads broadcast_to one_hot flip windows")
     | _named(Role.MAP, "index stop_gradient full")

@@ -57,6 +57,7 @@ UNARY: dict[str, Callable[[arb], arb]] = {
     "cos": lambda x: x.cos(),
     "tanh": lambda x: x.tanh(),
     "erf": lambda x: x.erf(),
+    "erfc": lambda x: x.erfc(),
     "sigmoid": _logistic,
     "softplus": lambda x: x.exp().log1p(),
     "relu": lambda x: x.max(arb(0)),

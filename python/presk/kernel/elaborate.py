@@ -54,7 +54,8 @@ ELEMENT_KINDS: dict[str, Kind] = {"i64": "integer", "bool": "truth"}
 
 ARITY = {
     "abs": 1, "floor": 1, "sqrt": 1, "max": 2, "min": 2, "select": 3, "fma": 3, "pow": 2,
-    "exp": 1, "expm1": 1, "log": 1, "log1p": 1, "tanh": 1, "sin": 1, "cos": 1, "erf": 1,
+    "exp": 1, "expm1": 1, "log": 1, "log1p": 1, "tanh": 1, "sin": 1, "cos": 1, "erf": 1, "erfc": 1,
+    "gaussian": 1, "gelu": 1, "gelu_slope": 1, "silu": 1, "silu_slope": 1, "gelu_tanh": 1, "gelu_tanh_slope": 1,
     "f64": 1, "f32": 1, "bf16": 1, "splat": 1, "ramp": 2,
 }  # fmt: skip
 
@@ -73,7 +74,10 @@ KIND_OPERATORS: dict[Kind, frozenset[str]] = {
 }
 """The operators whose operands are of the kind of their result."""
 
-ELEMENTARY = frozenset(("exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "erf", "pow"))
+ELEMENTARY = frozenset(
+    "exp expm1 log log1p tanh sin cos erf erfc gaussian pow".split()
+    + "gelu gelu_slope silu silu_slope gelu_tanh gelu_tanh_slope".split()
+)
 """The functions that may be applied to runs."""
 
 VECTOR_FUNCTIONS = frozenset(("abs", "floor", "sqrt", "max", "min", "fma", "select", "f64", "f32", "bf16"))

@@ -21,7 +21,8 @@ UnaryOperator: TypeAlias = Literal["-", "not"]
 BinaryOperator: TypeAlias = Literal["+", "-", "*", "/", "//", "%", "<", "<=", "==", "!=", ">=", ">", "and", "or"]
 FunctionName: TypeAlias = Literal[
     "abs", "floor", "sqrt", "max", "min", "select", "fma", "pow",
-    "exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "erf",
+    "exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "erf", "erfc",
+    "gaussian", "gelu", "gelu_slope", "silu", "silu_slope", "gelu_tanh", "gelu_tanh_slope",
     "f64", "f32", "bf16", "ramp",
 ]  # fmt: skip
 

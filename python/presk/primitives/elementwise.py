@@ -25,6 +25,7 @@ UNARY_DOCS = {
     "sin": "The sine.",
     "cos": "The cosine.",
     "erf": "The error function.",
+    "erfc": "1 less the error function, without cancellation.",
     "sigmoid": "1 / (1 + exp(−x)), without overflow.",
     "softplus": "log(1 + exp(x)), without overflow.",
     "relu": "maximum(x, 0); its derivative at 0 is 0.",
@@ -33,6 +34,13 @@ UNARY_DOCS = {
     "silu": "x·sigmoid(x).",
     "sign": "−1, 0 or 1; its derivative is 0.",
     "floor": "The largest whole number not above x, as a real; its derivative is 0.",
+}
+
+INTERNAL_DOCS = {
+    "gaussian": "exp(−x²), in derivatives.",
+    "gelu_slope": "The derivative of gelu: Φ(x) + x·φ(x).",
+    "silu_slope": "The derivative of silu.",
+    "gelu_tanh_slope": "The derivative of gelu_tanh.",
 }
 
 REAL_BINARY_DOCS = {
@@ -103,6 +111,7 @@ def _two(kind: Kind) -> tuple[Operand, Operand]:
 def _rows() -> list[Primitive]:
     real, boolean = on_tensors(real_rule), on_tensors(bool_rule)
     rows = [Primitive(name, FAMILY, (Operand("x"),), real, doc) for name, doc in UNARY_DOCS.items()]
+    rows += [Primitive(name, FAMILY, (Operand("x"),), real, doc, internal=True) for name, doc in INTERNAL_DOCS.items()]
     rows += [
         Primitive("add", FAMILY, _two("number"), on_tensors(add_rule), "x + y; nats give nats below A + B − 1."),
         Primitive(

@@ -99,21 +99,8 @@ def _softplus(x: F64) -> F64:
     return np.maximum(x, 0.0) + libm.log1p(libm.exp(-np.abs(x)))
 
 
-def _gelu(x: F64) -> F64:
-    return x * (1.0 + libm.erf(x / np.sqrt(2.0))) / 2.0
-
-
-def _gelu_tanh(x: F64) -> F64:
-    inner = float(np.sqrt(2.0 / np.pi)) * (x + 0.044715 * (x * x * x))
-    return x * (1.0 + libm.tanh(inner)) / 2.0
-
-
 def _relu(x: F64) -> F64:
     return np.maximum(x, 0.0)
-
-
-def _silu(x: F64) -> F64:
-    return x * _sigmoid(x)
 
 
 def _rsqrt(x: F64) -> F64:
@@ -135,12 +122,13 @@ COMBINED: dict[str, Callable[..., Any]] = {
     "sin": libm.sin,
     "cos": libm.cos,
     "erf": libm.erf,
+    "erfc": libm.erfc,
     "sigmoid": _sigmoid,
     "softplus": _softplus,
     "relu": _relu,
-    "gelu": _gelu,
-    "gelu_tanh": _gelu_tanh,
-    "silu": _silu,
+    "gelu": libm.gelu,
+    "gelu_tanh": libm.gelu_tanh,
+    "silu": libm.silu,
     "sign": np.sign,
     "floor": np.floor,
     "add": np.add,

@@ -190,8 +190,8 @@ def _rational_result(function: str, values: list[Fraction]) -> Fraction | None:
             return _rational_root(function, a)
         case (("log" | "log1p"), [a]):
             return _rational_log(function, a)
-        case (("exp" | "sin" | "tanh" | "erf" | "expm1" | "cos"), [a]) if a == 0:
-            return Fraction(1 if function in ("exp", "cos") else 0)
+        case (("exp" | "sin" | "tanh" | "erf" | "erfc" | "expm1" | "cos"), [a]) if a == 0:
+            return Fraction(1 if function in ("exp", "cos", "erfc") else 0)
         case _:
             return None
 

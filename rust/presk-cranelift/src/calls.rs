@@ -6,6 +6,7 @@
 use cranelift_codegen::ir::{
     AbiParam, ExtFuncData, ExternalName, FuncRef, Inst, InstBuilder, Signature, UserExternalName, Value, types as clif,
 };
+use presk_kernel::forms;
 use presk_kernel::ir::{Applied, Apply, Arithmetic, Function};
 use presk_rt::folds::Fold;
 use presk_rt::isa::Isa;
@@ -71,6 +72,14 @@ wrap! {
     sin_f32 = libm::sinf: (x) f32;
     cos_f32 = libm::cosf: (x) f32;
     erf_f32 = libm::erff: (x) f32;
+    erfc_f32 = libm::erfcf: (x) f32;
+    gaussian_f32 = forms::gaussian: (x) f32;
+    gelu_f32 = forms::gelu: (x) f32;
+    gelu_slope_f32 = forms::gelu_slope: (x) f32;
+    silu_f32 = forms::silu: (x) f32;
+    silu_slope_f32 = forms::silu_slope: (x) f32;
+    gelu_tanh_f32 = forms::gelu_tanh: (x) f32;
+    gelu_tanh_slope_f32 = forms::gelu_tanh_slope: (x) f32;
     pow_f32 = libm::powf: (x, y) f32;
     exp_f64 = libm::exp: (x) f64;
     expm1_f64 = libm::expm1: (x) f64;
@@ -80,6 +89,14 @@ wrap! {
     sin_f64 = libm::sin: (x) f64;
     cos_f64 = libm::cos: (x) f64;
     erf_f64 = libm::erf: (x) f64;
+    erfc_f64 = libm::erfc: (x) f64;
+    gaussian_f64 = forms::gaussian: (x) f64;
+    gelu_f64 = forms::gelu: (x) f64;
+    gelu_slope_f64 = forms::gelu_slope: (x) f64;
+    silu_f64 = forms::silu: (x) f64;
+    silu_slope_f64 = forms::silu_slope: (x) f64;
+    gelu_tanh_f64 = forms::gelu_tanh: (x) f64;
+    gelu_tanh_slope_f64 = forms::gelu_tanh_slope: (x) f64;
     pow_f64 = libm::pow: (x, y) f64;
     fma_f32 = libm::fmaf: (x, y, z) f32;
     fma_f64 = libm::fma: (x, y, z) f64;
@@ -90,10 +107,42 @@ wrap! {
 /// Every symbol generated code may name and the address of its function; of routines, an instruction set's. The plain
 /// names are those Cranelift itself asks for where an instruction set has no such instruction.
 pub(crate) fn symbols(isa: Isa) -> Vec<(String, *const u8)> {
-    let single: [extern "C" fn(f32) -> f32; 8] =
-        [exp_f32, expm1_f32, log_f32, log1p_f32, tanh_f32, sin_f32, cos_f32, erf_f32];
-    let double: [extern "C" fn(f64) -> f64; 8] =
-        [exp_f64, expm1_f64, log_f64, log1p_f64, tanh_f64, sin_f64, cos_f64, erf_f64];
+    let single: [extern "C" fn(f32) -> f32; Function::ALL.len()] = [
+        exp_f32,
+        expm1_f32,
+        log_f32,
+        log1p_f32,
+        tanh_f32,
+        sin_f32,
+        cos_f32,
+        erf_f32,
+        erfc_f32,
+        gaussian_f32,
+        gelu_f32,
+        gelu_slope_f32,
+        silu_f32,
+        silu_slope_f32,
+        gelu_tanh_f32,
+        gelu_tanh_slope_f32,
+    ];
+    let double: [extern "C" fn(f64) -> f64; Function::ALL.len()] = [
+        exp_f64,
+        expm1_f64,
+        log_f64,
+        log1p_f64,
+        tanh_f64,
+        sin_f64,
+        cos_f64,
+        erf_f64,
+        erfc_f64,
+        gaussian_f64,
+        gelu_f64,
+        gelu_slope_f64,
+        silu_f64,
+        silu_slope_f64,
+        gelu_tanh_f64,
+        gelu_tanh_slope_f64,
+    ];
     let singles = single.iter().map(|each| *each as *const u8).chain([pow_f32 as *const u8]);
     let doubles = double.iter().map(|each| *each as *const u8).chain([pow_f64 as *const u8]);
     let singles =

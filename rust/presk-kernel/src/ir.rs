@@ -9,10 +9,12 @@
 
 use std::fmt;
 
+mod functions;
 mod lanes;
 mod runs;
 mod tile;
 
+pub use functions::Function;
 pub use lanes::{Mask, Vector, Wholes};
 pub use runs::{Applied, Apply};
 pub use tile::{Run, Tile};
@@ -301,41 +303,6 @@ pub enum RealUnary {
     Floor,
     /// `sqrt(a)`, correctly rounded.
     Sqrt,
-}
-
-/// Elementary functions of one real, the libm crate's.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs, reason = "the names say it")]
-pub enum Function {
-    Exp,
-    Expm1,
-    Log,
-    Log1p,
-    Tanh,
-    Sin,
-    Cos,
-    Erf,
-}
-
-impl Function {
-    /// Every function, in the order of the documentation.
-    pub const ALL: [Self; 8] =
-        [Self::Exp, Self::Expm1, Self::Log, Self::Log1p, Self::Tanh, Self::Sin, Self::Cos, Self::Erf];
-
-    /// The name in the text.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Exp => "exp",
-            Self::Expm1 => "expm1",
-            Self::Log => "log",
-            Self::Log1p => "log1p",
-            Self::Tanh => "tanh",
-            Self::Sin => "sin",
-            Self::Cos => "cos",
-            Self::Erf => "erf",
-        }
-    }
 }
 
 /// Operations of two reals.

@@ -22,6 +22,7 @@ pub mod affine;
 mod elaborate;
 mod error;
 pub mod expand;
+pub mod forms;
 pub mod interpret;
 pub mod interval;
 pub mod ir;

@@ -25,6 +25,13 @@ ABOVE_MINUS_ONE = [x for x in REAL if x > -1]
 NONZERO = [x for x in REAL if x]
 
 
+def _gelu_tanh_slope(x: Any) -> Any:
+    """(1 + tanh u)/2 + x·u′/(2·cosh² u)"""
+    factor, cubic = mp.sqrt(2 / mp.pi), mp.mpf("0.044715")
+    u, slope = factor * (x + cubic * x**3), factor * (1 + 3 * cubic * x**2)
+    return (1 + mpmath.tanh(u)) / 2 + x * slope * mpmath.sech(u) ** 2 / 2
+
+
 UNARY: dict[str, tuple[Callable[[Any], Any], list[float]]] = {
     "neg": (lambda x: 0 - x, REAL),
     "square": (lambda x: x**2, REAL),
@@ -40,6 +47,11 @@ UNARY: dict[str, tuple[Callable[[Any], Any], list[float]]] = {
     "sin": (mpmath.sin, REAL),
     "cos": (mpmath.cos, REAL),
     "erf": (lambda x: 2 * x / mp.sqrt(mp.pi) * mp.hyp1f1(0.5, 1.5, -x * x) if abs(x) < 9 else mpmath.erf(x), REAL),
+    "erfc": (mpmath.erfc, REAL),
+    "gaussian": (lambda x: mp.e ** -(x * x), REAL),
+    "gelu_slope": (lambda x: mpmath.ncdf(x) + x * mpmath.npdf(x), REAL),
+    "silu_slope": (lambda x: (1 + mp.e**-x * (1 + x)) / (1 + mp.e**-x) ** 2, REAL),
+    "gelu_tanh_slope": (lambda x: _gelu_tanh_slope(x), [x for x in REAL if x > -9]),
     "sigmoid": (lambda x: mp.e**x / (mp.e**x + 1), REAL),
     "softplus": (lambda x: mpmath.log1p(mp.e**x), REAL),
     "relu": (lambda x: (x + abs(x)) / 2, REAL),

@@ -15,7 +15,7 @@ from presk.primitives.table import Primitive
 from presk.syntax.lexer import KEYWORDS
 
 LANGUAGE = """
-neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf sigmoid softplus relu gelu gelu_tanh silu sign
+neg abs square sqrt rsqrt recip exp expm1 log log1p tanh sin cos erf erfc sigmoid softplus relu gelu gelu_tanh silu sign
 floor add sub mul div pow maximum minimum eq ne lt le gt ge and or not where
 sum mean max min prod any all argmax argmin logsumexp cumsum total
 softmax log_softmax cross_entropy dot matmul ein embed take one_hot gather scatter_add sort top_k

@@ -48,6 +48,10 @@ def _erf(task: Task, x: Array) -> Array:
     return task.library.erf(x)
 
 
+def _erfc(task: Task, x: Array) -> Array:
+    return 1 - _erf(task, x)
+
+
 def _gelu(task: Task, x: Array) -> Array:
     return x * (_erf(task, x * 0.5**0.5) + 1) * 0.5
 
@@ -212,6 +216,7 @@ RULES: Mapping[str, Rule] = {
     "silu": _unary(lambda xp, x: x / (1 + xp.exp(-x))),
     "relu": _relu,
     "erf": _erf,
+    "erfc": _erfc,
     "gelu": _gelu,
     "sum": _reduced("sum"),
     "mean": _reduced("mean"),
@@ -238,5 +243,5 @@ RULES: Mapping[str, Rule] = {
 }
 """What can be stated, by the primitive's name."""
 
-NEEDS_ERF = frozenset({"erf", "gelu"})
+NEEDS_ERF = frozenset({"erf", "erfc", "gelu"})
 """Primitives that a library without the error function can't state."""

@@ -18,7 +18,7 @@ from presk.exact.intervals import ZERO, ends, magnitude, nonnegative, square
 from presk.exact.layouts import Flat
 from presk.exact.normal_tables import distributions, gelu
 from presk.exact.rounding import edges
-from presk.exact.rules import exponentials
+from presk.exact.rules import exponentials, slopes
 from presk.exact.rules.exponentials import OUT_OF_RANGE, everywhere_above, floor_of_point
 
 Function = Callable[[Run, Site, Flat], Flat]
@@ -156,6 +156,7 @@ ARITHMETIC: dict[str, Callable[[Any], Any]] = {"neg": neg, "square": lambda x: x
 
 FUNCTIONS: dict[str, Function] = {
     **exponentials.FUNCTIONS,
+    **slopes.FUNCTIONS,
     "abs": _abs,
     "sqrt": _partial("sqrt", ZERO, lambda x: x.sqrt(), "is the square root of a negative number", closed=True),
     "rsqrt": _partial("rsqrt", ZERO, lambda x: x.rsqrt(), "is the inverse root of a number that isn't positive"),
@@ -166,6 +167,7 @@ FUNCTIONS: dict[str, Function] = {
     "sin": _everywhere(lambda x: x.sin()),
     "cos": _everywhere(lambda x: x.cos()),
     "erf": _everywhere(lambda x: x.erf()),
+    "erfc": _everywhere(lambda x: x.erfc()),
     "relu": _relu,
     "gelu": _gelu,
     "sign": _sign,

@@ -1,26 +1,15 @@
 """Elementwise primitives at one element: the operations and their order, which are part of what a realization means.
 
 The derived forms are those of numerics.md 8: sigmoid and softplus take the exponential of −|x|, which can't overflow;
-gelu is x·(1 + erf(x / √2)) / 2 from the left. A comparison or a sum of nats is one of integers. Called by `reader`.
+gelu, silu, gelu_tanh and their slopes are functions of kernels. A comparison or a sum of nats is one of integers.
+Called by `reader`.
 """
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 from presk.kernel.lower.reader import Point, PointRule
 from presk.kernel.nodes import Binary, BinaryOperator, Call, Expression, FunctionName, Truth, Unary
 from presk.primitives.attributes import cotangents_of
-from presk.shapes import constants
-from presk.shapes.constants import Rational, rational
-
-SQRT_2 = constants.apply("sqrt", rational(2))
-
-CUBIC = Rational(Fraction(44715, 1000000))
-"""The factor of x³ in gelu_tanh."""
-
-SLOPE = Rational(Fraction("0.797884560802865355879892119868763736951717262329869315"))
-"""√(2/π), to more digits than any machine type rounds by."""
 
 
 def _function(name: FunctionName) -> PointRule:
@@ -55,21 +44,13 @@ def _decay(point: Point, x: Expression) -> Expression:
     return reals.call("exp", reals.negated(reals.call("abs", x)))
 
 
-def _sigmoid_of(point: Point, x: Expression) -> Expression:
+def _sigmoid(point: Point) -> Expression:
     """1 / (1 + exp(−x)), or exp(x) / (1 + exp(x)) for x < 0."""
+    x = point.shared(0)
     reals = point.reals
     decay = point.code.shared("real", _decay(point, x))
     above = Call("select", (Binary(">=", x, reals.number(0)), reals.number(1), decay))
     return reals.binary("/", above, reals.binary("+", reals.number(1), decay))
-
-
-def _sigmoid(point: Point) -> Expression:
-    return _sigmoid_of(point, point.shared(0))
-
-
-def _silu(point: Point) -> Expression:
-    x = point.shared(0)
-    return point.reals.binary("*", x, _sigmoid_of(point, x))
 
 
 def _softplus(point: Point) -> Expression:
@@ -77,28 +58,6 @@ def _softplus(point: Point) -> Expression:
     x = point.shared(0)
     reals = point.reals
     return reals.binary("+", reals.call("max", x, reals.number(0)), reals.call("log1p", _decay(point, x)))
-
-
-def _half_of(point: Point, x: Expression, share: Expression) -> Expression:
-    """x·(1 + share) / 2"""
-    reals = point.reals
-    doubled = reals.binary("*", x, reals.binary("+", reals.number(1), share))
-    return reals.binary("/", doubled, reals.number(2))
-
-
-def _gelu(point: Point) -> Expression:
-    x = point.shared(0)
-    reals = point.reals
-    return _half_of(point, x, reals.call("erf", reals.binary("/", x, reals.constant(SQRT_2))))
-
-
-def _gelu_tanh(point: Point) -> Expression:
-    """x·(1 + tanh(√(2/π)·(x + 0.044715·x³))) / 2"""
-    x = point.shared(0)
-    reals = point.reals
-    cube = reals.binary("*", reals.binary("*", x, x), x)
-    bent = reals.binary("+", x, reals.binary("*", reals.constant(CUBIC), cube))
-    return _half_of(point, x, reals.call("tanh", reals.binary("*", reals.constant(SLOPE), bent)))
 
 
 def _sign(point: Point) -> Expression:
@@ -176,8 +135,10 @@ def either(mask: Expression, chosen: Expression, other: Expression) -> Expressio
 
 
 RULES: dict[str, PointRule] = {
-    **{name: _function(name) for name in ("abs", "sqrt", "exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "erf")},
-    "floor": _function("floor"),
+    **{name: _function(name) for name in ("abs", "floor", "sqrt")},
+    **{name: _function(name) for name in ("exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "erf", "erfc")},
+    **{name: _function(name) for name in ("gaussian", "gelu", "gelu_slope", "silu", "silu_slope")},
+    **{name: _function(name) for name in ("gelu_tanh", "gelu_tanh_slope")},
     "inject": _injected,
     "neg": _negated,
     "square": _square,
@@ -185,10 +146,7 @@ RULES: dict[str, PointRule] = {
     "rsqrt": _rsqrt,
     "relu": _relu,
     "sigmoid": _sigmoid,
-    "silu": _silu,
     "softplus": _softplus,
-    "gelu": _gelu,
-    "gelu_tanh": _gelu_tanh,
     "sign": _sign,
     "add": _arithmetic("+"),
     "sub": _arithmetic("-"),
@@ -209,7 +167,7 @@ RULES: dict[str, PointRule] = {
     "where": _where,
 }
 
-DEAR = frozenset("sqrt rsqrt recip div exp expm1 log log1p tanh sin cos erf pow".split()) | frozenset(
-    "sigmoid silu softplus gelu gelu_tanh".split()
+DEAR = frozenset("sqrt rsqrt recip div exp expm1 log log1p tanh sin cos erf erfc pow".split()) | frozenset(
+    "sigmoid silu softplus gelu gelu_tanh gaussian gelu_slope silu_slope gelu_tanh_slope".split()
 )
 """What costs more than a store and a load: of these a row keeps its values rather than computing them again."""

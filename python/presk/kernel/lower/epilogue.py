@@ -19,7 +19,9 @@ from presk.kernel.lowered import Machine
 from presk.primitives.attributes import cotangents_of
 from presk.shapes.types import Tensor
 
-FUNCTIONS = frozenset("exp expm1 log log1p tanh sin cos erf pow sigmoid silu softplus gelu gelu_tanh".split())
+FUNCTIONS = frozenset(
+    "exp expm1 log log1p tanh sin cos erf erfc pow sigmoid silu softplus gelu gelu_tanh".split()
+) | frozenset("gaussian gelu_slope silu_slope gelu_tanh_slope".split())
 """Elementwise primitives that call elementary functions."""
 
 SECOND_CACHE = 1 << 20

@@ -20,7 +20,7 @@ class Node:
 
     `needs` are the nodes it reads, one entry for each time. A point has `compute`, which writes it from their values;
     a fold has `fold` and the inner loops in the order it runs along them. `dear`: computing it costs more than keeping
-    it.
+    it. Where `guard`, a truth value at O, doesn't hold, a fold isn't run and gives what it begins with.
     """
 
     kind: str
@@ -31,6 +31,7 @@ class Node:
     fold: Fold | None = None
     loops: tuple[int, ...] = ()
     dear: bool = False
+    guard: int | None = None
 
 
 class Graph:
@@ -53,8 +54,9 @@ class Graph:
         self.nodes.append(Node(kind, inner, tuple(needs), self.stage_of(needs), compute, dear=dear))
         return len(self.nodes) - 1
 
-    def fold(self, kind: str, needs: Sequence[int], fold: Fold, loops: Sequence[int]) -> int:
-        """The number of a new fold along these inner loops."""
+    def fold(self, kind: str, needs: Sequence[int], fold: Fold, loops: Sequence[int], guard: int | None = None) -> int:
+        """The number of a new fold along these inner loops, run only where a node holds."""
+        needs = (*needs, *(() if guard is None else (guard,)))
         stage = self.stage_of(needs) + 1
-        self.nodes.append(Node(kind, False, tuple(needs), stage, fold=fold, loops=tuple(loops)))
+        self.nodes.append(Node(kind, False, needs, stage, fold=fold, loops=tuple(loops), guard=guard))
         return len(self.nodes) - 1

@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+from presk.kernel.elaborate import ELEMENTARY
 from presk.kernel.lower.index import blocked, in_blocks
 from presk.kernel.lower.values import counters
-from presk.kernel.lower.work import FUNCTIONS
 from presk.kernel.lowered import Launch
 from presk.kernel.nodes import (
     Apply,
@@ -145,7 +145,7 @@ def _carries(loop: For, besides: tuple[str, ...] = ()) -> bool:
     carried = False
     for statement in _flat(loop.body):
         value = statement.value
-        if any(isinstance(each, Call) and each.function in FUNCTIONS for each in parts(value)):
+        if any(isinstance(each, Call) and each.function in ELEMENTARY for each in parts(value)):
             return False
         read |= {each for each in parts(value) if isinstance(each, Variable)}
         if isinstance(statement, Assign) and statement.variable in read:

@@ -134,23 +134,27 @@ class Row:
         """A node's value, where it is asked for while the kernel is written."""
         return self.members.value(node)
 
-    def fold(self, kind: str, needs: Sequence[int], fold: Fold) -> int:
-        """A fold along the row."""
+    def fold(self, kind: str, needs: Sequence[int], fold: Fold, guard: int | None = None) -> int:
+        """A fold along the row, run only where a node holds."""
         loops = [loop for axis in self.along for loop in axis]
-        return self.members.graph.fold(kind, needs, fold, loops)
+        return self.members.graph.fold(kind, needs, fold, loops, guard)
 
-    def sum(self, needs: Sequence[int], term: Term) -> int:
+    def sum(self, needs: Sequence[int], term: Term, guard: int | None = None) -> int:
         """A sum along the row, in the order the realization states."""
         reals = self.members.reader.reals
         partials = self.members.task.choice.partials
         if partials is None:
-            return self.fold("real", needs, Sum(reals, term))
-        return self.fold("real", needs, InterleavedSum(reals, term, lambda: self.place, partials))
+            return self.fold("real", needs, Sum(reals, term), guard)
+        return self.fold("real", needs, InterleavedSum(reals, term, lambda: self.place, partials), guard)
 
     def inner(self, needs: Sequence[int], compute: Term, dear: bool = False) -> int:
         """A point at O + I, which is O where a row has no axes."""
         members = self.members
         return members.graph.point("real", len(members.sizes) > members.outer, needs, compute, dear)
+
+    def test(self, needs: Sequence[int], compute: Term) -> int:
+        """A truth value at O."""
+        return self.members.graph.point("bool", False, needs, compute)
 
     def outer(self, needs: Sequence[int], compute: Term, dear: bool = False) -> int:
         """A point at O."""

@@ -32,10 +32,14 @@ class Stored:
 
 @dataclass(slots=True)
 class Pass:
-    """One run over the inner loops in an order: its folds and what it stores, and the nodes at O + I these want."""
+    """One run over the inner loops in an order: its folds and what it stores, and the nodes at O + I these want.
+
+    Where `guard`, a node at O, doesn't hold, it isn't run.
+    """
 
     stage: int
     loops: tuple[int, ...]
+    guard: int | None = None
     folds: list[int] = field(default_factory=list[int])
     stored: list[Stored] = field(default_factory=list[Stored])
     wanted: list[int] = field(default_factory=list[int])
@@ -100,20 +104,21 @@ class Passes:
 
     def plan(self, stored: Sequence[Stored]) -> list[Pass]:
         """The passes, by stage."""
-        found: dict[tuple[int, tuple[int, ...]], Pass] = {}
+        found: dict[tuple[int, tuple[int, ...], int | None], Pass] = {}
 
-        def pass_at(stage: int, loops: tuple[int, ...]) -> Pass:
-            return found.setdefault((stage, loops), Pass(stage, loops))
+        def pass_at(stage: int, loops: tuple[int, ...], guard: int | None = None) -> Pass:
+            return found.setdefault((stage, loops, guard), Pass(stage, loops, guard))
 
         natural = tuple(range(self.outer, len(self.axes)))
         for number in sorted(self.needed([root.node for root in stored])):
             node = self.graph[number]
             if node.fold is not None:
-                pass_at(node.stage - 1, node.loops).folds.append(number)
+                pass_at(node.stage - 1, node.loops, node.guard).folds.append(number)
         for root in stored:
             if self.graph[root.node].inner:
                 pass_at(self.graph[root.node].stage, natural).stored.append(root)
-        passes = sorted(found.values(), key=lambda each: each.stage)
+        # What a pass under a guard keeps isn't there where it wasn't run: it comes last of its stage.
+        passes = sorted(found.values(), key=lambda each: (each.stage, each.guard is not None))
         for each in passes:
             each.wanted = self.wanted(each, frozenset())
         return passes
@@ -154,7 +159,7 @@ class Passes:
         index = tuple(self.counters[self.outer :])
         for number in range(len(self.graph.nodes) - 1, -1, -1):
             having = [each for each in passes if number in each.wanted]
-            if len(having) < 2 or not self.graph[number].dear:
+            if len(having) < 2 or not self.graph[number].dear or having[0].guard is not None:
                 continue
             if number == in_output:
                 self.kept[number] = (stored[0].buffer, stored[0].index)
@@ -198,6 +203,8 @@ class Passes:
                 fold.start(self.code)
         before = dict(self.values)
         with ExitStack() as opened:
+            if each.guard is not None:
+                opened.enter_context(self.code.when(self.value(each.guard)))
             for loop in each.loops:
                 opened.enter_context(self.code.loop(self.axes[loop].size, self.counters[loop]))
             self.bind_inner(each)

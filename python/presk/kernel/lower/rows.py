@@ -92,10 +92,43 @@ class _Exponentials:
 
         return self.row.outer((self.maximum, self.maximum), compute)
 
+    def lost(self, origin: int) -> Expression:
+        """What rounding the distance lost (Knuth's TwoSum)."""
+        code, reals = self.row.point.code, self.reals
+        element = code.shared("real", self.element())
+        distance = code.shared("real", reals.binary("-", element, self.row.value(origin)))
+        part = code.shared("real", reals.binary("-", distance, element))
+        first = reals.binary("-", element, reals.binary("-", distance, part))
+        return reals.binary("-", first, reals.binary("+", self.row.value(origin), part))
+
     def log_sum(self, origin: int) -> int:
-        """log Σ exp of the distances."""
-        total = self.row.sum((*self.needs, origin), lambda: self.exponential(origin))
-        return self.row.outer((total,), lambda: self.reals.call("log", self.row.value(total)), dear=True)
+        """log Σ exp of the distances.
+
+        A sum from 1 up to 2 has one 1, the maximum's own, which would take the digits of the others: there it is log1p
+        of their sum, which is taken in a pass that other rows don't run. Each is corrected by what its distance lost to
+        rounding, which would count as often as that is large. Where the maximum is infinite, a sum is 0 or infinite.
+        """
+        row, reals = self.row, self.reals
+        share = row.inner((*self.needs, origin), lambda: self.exponential(origin), dear=True)
+        total = row.sum((share,), lambda: row.value(share))
+
+        def has_one() -> Expression:
+            sum = row.value(total)
+            return Binary("and", Binary(">=", sum, reals.number(1)), Binary("<", sum, reals.number(2)))
+
+        def other() -> Expression:
+            value = row.value(share)
+            is_plain = Binary("and", Binary(">", value, reals.number(0)), Binary("<", value, reals.number(1)))
+            corrected = reals.binary("+", value, reals.binary("*", value, self.lost(origin)))
+            return Call("select", (is_plain, corrected, reals.number(0)))
+
+        def compute() -> Expression:
+            logarithm = reals.call("log", row.value(total))
+            return Call("select", (row.value(rare), reals.call("log1p", row.value(others)), logarithm))
+
+        rare = row.test((total, total), has_one)
+        others = row.sum((share, *self.needs, origin), other, rare)
+        return row.outer((rare, others, total), compute, dear=True)
 
 
 def _softmax(row: Row) -> int:

@@ -6,6 +6,7 @@ split pays from four million of these on, give or take a factor of two.
 
 from __future__ import annotations
 
+from presk.kernel.elaborate import ELEMENTARY
 from presk.kernel.nodes import (
     Access,
     Apply,
@@ -37,8 +38,6 @@ FUNCTION = 20
 
 IN_RUN = 4
 """How many times cheaper a function is over a run."""
-
-FUNCTIONS = frozenset(("pow", "exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "erf"))
 
 
 def work_of(kernel: Kernel) -> int:
@@ -80,7 +79,7 @@ def _value(value: Expression, lanes: int) -> int:
             weight = DIVISION if operator == "/" else 1
             return weight * (lanes if vector else 1) + _value(left, lanes) + _value(right, lanes)
         case Call(function, arguments, vector):
-            weight = FUNCTION if function in FUNCTIONS else DIVISION if function == "sqrt" else 1
+            weight = FUNCTION if function in ELEMENTARY else DIVISION if function == "sqrt" else 1
             return weight * (lanes if vector else 1) + sum(_value(each, lanes) for each in arguments)
         case Unary(_, operand, vector):
             return (lanes if vector else 1) + _value(operand, lanes)

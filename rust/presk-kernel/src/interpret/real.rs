@@ -1,5 +1,6 @@
 //! The two arithmetic types: every operation of a real, rounded in it.
 
+use crate::forms;
 use crate::ir::{Comparison, Float, Function};
 
 /// A machine real and its operations.
@@ -62,7 +63,7 @@ pub fn narrow_bf16(value: f32) -> u16 {
 
 macro_rules! arith {
     ($real:ty, $constant:expr, $from_f32:expr, $from_f64:expr, $to_f32:expr, $to_f64:expr,
-     $fma:path, $floor:path, $sqrt:path, $pow:path, [$exp:path, $expm1:path, $log:path, $log1p:path, $tanh:path, $sin:path, $cos:path, $erf:path]) => {
+     $fma:path, $floor:path, $sqrt:path, $pow:path, [$exp:path, $expm1:path, $log:path, $log1p:path, $tanh:path, $sin:path, $cos:path, $erf:path, $erfc:path]) => {
         impl Arith for $real {
             fn constant(value: f64) -> Self {
                 $constant(value)
@@ -135,6 +136,14 @@ macro_rules! arith {
                     Function::Sin => $sin(self),
                     Function::Cos => $cos(self),
                     Function::Erf => $erf(self),
+                    Function::Erfc => $erfc(self),
+                    Function::Gaussian => forms::gaussian(self),
+                    Function::Gelu => forms::gelu(self),
+                    Function::GeluSlope => forms::gelu_slope(self),
+                    Function::Silu => forms::silu(self),
+                    Function::SiluSlope => forms::silu_slope(self),
+                    Function::GeluTanh => forms::gelu_tanh(self),
+                    Function::GeluTanhSlope => forms::gelu_tanh_slope(self),
                 }
             }
             fn compare(self, comparison: Comparison, other: Self) -> bool {
@@ -170,7 +179,7 @@ arith!(
     f32::floor,
     f32::sqrt,
     libm::powf,
-    [libm::expf, libm::expm1f, libm::logf, libm::log1pf, libm::tanhf, libm::sinf, libm::cosf, libm::erff]
+    [libm::expf, libm::expm1f, libm::logf, libm::log1pf, libm::tanhf, libm::sinf, libm::cosf, libm::erff, libm::erfcf]
 );
 
 arith!(
@@ -184,7 +193,7 @@ arith!(
     f64::floor,
     f64::sqrt,
     libm::pow,
-    [libm::exp, libm::expm1, libm::log, libm::log1p, libm::tanh, libm::sin, libm::cos, libm::erf]
+    [libm::exp, libm::expm1, libm::log, libm::log1p, libm::tanh, libm::sin, libm::cos, libm::erf, libm::erfc]
 );
 
 #[cfg(test)]

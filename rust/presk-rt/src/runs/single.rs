@@ -8,7 +8,7 @@ mod log;
 mod pow;
 mod trigonometric;
 
-pub use erf::Erf;
+pub use erf::{Erf, Erfc};
 pub use exp::exp;
 pub use expm1::{expm1, tanh};
 pub use log::{log, log1p};

@@ -1,8 +1,10 @@
 //! Every routine compiled for every instruction set, from one source.
 
+use presk_kernel::forms;
+
 use crate::isa::Isa;
 use crate::runs::Table;
-use crate::runs::block::{LONG, SHORT, run, run_of_two, vectors};
+use crate::runs::block::{LONG, SHORT, map, run, run_of_two, vectors};
 use crate::runs::maps::{self, Map};
 use crate::runs::parts::by_size;
 use crate::runs::{double, pack, single};
@@ -26,6 +28,18 @@ macro_rules! by_size {
         unsafe extern "C" fn routine(source: *const $real, target: *mut $real, count: usize) {
             // SAFETY: the caller keeps the contract of `Unary`.
             unsafe { by_size::<$real, $pack, $programs::$function<$pack>, $long>(source, target, count) }
+        }
+        routine
+    }};
+}
+
+/// A routine over one run of a form, whose program is the one that all executors have.
+macro_rules! form {
+    ($real:ty, $form:ident, $long:expr, [$($feature:tt)*]) => {{
+        $($feature)*
+        unsafe extern "C" fn routine(source: *const $real, target: *mut $real, count: usize) {
+            // SAFETY: the caller keeps the contract of `Unary`.
+            unsafe { run(source, target, count, |x: &[$real; $long], y| map(x, y, forms::$form), |x: &[$real; $long], y| map(x, y, forms::$form)) }
         }
         routine
     }};
@@ -88,6 +102,14 @@ macro_rules! table {
                 unary!($real, $programs::sin, $pack, LONG, SHORT, $feature),
                 unary!($real, $programs::cos, $pack, LONG, SHORT, $feature),
                 by_size!($real, $programs::Erf, $pack, FOUR, $feature),
+                by_size!($real, $programs::Erfc, $pack, FOUR, $feature),
+                form!($real, gaussian, FOUR, $feature),
+                form!($real, gelu, FOUR, $feature),
+                form!($real, gelu_slope, FOUR, $feature),
+                form!($real, silu, FOUR, $feature),
+                form!($real, silu_slope, FOUR, $feature),
+                form!($real, gelu_tanh, FOUR, $feature),
+                form!($real, gelu_tanh_slope, FOUR, $feature),
             ],
             maps: maps!($real, $feature, 0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23),
             power: binary!($real, $programs::pow, $pack, $feature),
@@ -99,7 +121,9 @@ macro_rules! table {
 macro_rules! tables {
     ($isa:ident, $pack:ty, $bytes:literal, $feature:tt) => {
         mod $isa {
-            use super::{LONG, Map, SHORT, Table, by_size, double, maps, pack, run, run_of_two, single, vectors};
+            use super::{
+                LONG, Map, SHORT, Table, by_size, double, forms, map, maps, pack, run, run_of_two, single, vectors,
+            };
 
             pub static SINGLE: Table<f32> = table!(f32, single, $pack, $bytes, $feature);
             pub static DOUBLE: Table<f64> = table!(f64, double, $pack, $bytes, $feature);

@@ -4,6 +4,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use presk_kernel::forms;
 use presk_kernel::ir::Function;
 use presk_rt::runs::Real;
 
@@ -74,7 +75,15 @@ bits!(
     Tanh = libm::tanhf,
     Sin = libm::sinf,
     Cos = libm::cosf,
-    Erf = libm::erff
+    Erf = libm::erff,
+    Erfc = libm::erfcf,
+    Gaussian = forms::gaussian,
+    Gelu = forms::gelu,
+    GeluSlope = forms::gelu_slope,
+    Silu = forms::silu,
+    SiluSlope = forms::silu_slope,
+    GeluTanh = forms::gelu_tanh,
+    GeluTanhSlope = forms::gelu_tanh_slope
 );
 bits!(
     f64,
@@ -87,7 +96,15 @@ bits!(
     Tanh = libm::tanh,
     Sin = libm::sin,
     Cos = libm::cos,
-    Erf = libm::erf
+    Erf = libm::erf,
+    Erfc = libm::erfc,
+    Gaussian = forms::gaussian,
+    Gelu = forms::gelu,
+    GeluSlope = forms::gelu_slope,
+    Silu = forms::silu,
+    SiluSlope = forms::silu_slope,
+    GeluTanh = forms::gelu_tanh,
+    GeluTanhSlope = forms::gelu_tanh_slope
 );
 
 /// A stream of bits that a number decides.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-UNARY = "neg abs square exp expm1 tanh sin cos erf sigmoid softplus relu gelu gelu_tanh silu".split()
+UNARY = "neg abs square exp expm1 tanh sin cos erf erfc sigmoid softplus relu gelu gelu_tanh silu".split()
 
 
 @dataclass(frozen=True)
@@ -33,6 +33,15 @@ def two(expression: str, low: float = -2, high: float = 2) -> Case:
 CASES: dict[str, tuple[Case, ...]] = {
     **{name: (one(f"{name}(x)"),) for name in UNARY},
     **{name: (one(f"{name}(x)", 0.1, 3),) for name in ("sqrt", "rsqrt", "recip", "log", "log1p")},
+    **{
+        name: (Case(f"fn f(x: real[a: 3]) {{ grad(g)(x) }}\nfn g(x: real[a: 3]) -> real {{ sum({of}(x)) }}"),)
+        for name, of in (
+            ("gaussian", "erfc"),
+            ("gelu_slope", "gelu"),
+            ("silu_slope", "silu"),
+            ("gelu_tanh_slope", "gelu_tanh"),
+        )
+    },
     "add": (two("x + y"), two("y + x"), two("x + 3"), Case("fn f(x: real[a: 3, b: 4], y: real[b: 4, a: 3]) { x + y }")),
     "sub": (two("x - y"), two("y - x"), Case("fn f(x: real, y: real[3]) { x - y }")),
     "mul": (two("x * y"), two("y * x"), one("x * x"), Case("fn f(x: real[2, 3], y: real[3], z: real) { x * y * z }")),

@@ -34,7 +34,9 @@ SLOPE_OF_ERF = constants.apply("div", constants.rational(2), _root_of(PI))
 DENSITY_AT_0 = constants.apply("rsqrt", constants.apply("mul", constants.rational(2), PI))
 """1/√(2π)"""
 
-SLOPE_OF_GELU_TANH = _root_of(constants.apply("div", constants.rational(2), PI))
+ROOT_OF_HALF = constants.apply("rsqrt", constants.rational(2))
+
+ROOT_OF_2_BY_PI = _root_of(constants.apply("div", constants.rational(2), PI))
 """√(2/π)"""
 
 
@@ -51,13 +53,16 @@ def _neg(p: Pullback) -> None:
     p.give(0, p.do("neg", p.ct))
 
 
+# A slope is made of the operand, not of the result, which may be stored in bf16: that error would count several times.
+
+
 def _sqrt(p: Pullback) -> None:
-    p.give(0, p.over(p.ct, p.do("mul", 2, p.y())))
+    p.give(0, p.over(p.ct, p.do("mul", 2, p.do("sqrt", p.x()))))
 
 
 def _rsqrt_slope(p: Pullback) -> Operand:
     """−y³/2"""
-    y = p.y()
+    y = p.do("rsqrt", p.x())
     return p.do("mul", p.do("mul", -HALF, y), p.do("square", y))
 
 
@@ -80,39 +85,53 @@ def _tanh_slope(p: Pullback) -> Operand:
 
 
 def _sigmoid_slope(p: Pullback) -> Operand:
-    return p.do("mul", p.y(), p.do("sigmoid", p.do("neg", p.x())))
+    return _bell(p, p.x())
 
 
 def _erf_slope(p: Pullback) -> Operand:
-    return p.do("mul", literal(SLOPE_OF_ERF), p.do("exp", p.do("neg", p.do("square", p.x()))))
+    return p.do("mul", literal(SLOPE_OF_ERF), p.do("gaussian", p.x()))
 
 
-def _gelu_slope(p: Pullback) -> Operand:
-    """Φ(x) + x·φ(x)"""
+def _erfc_slope(p: Pullback) -> Operand:
+    return p.do("mul", literal(constants.apply("neg", SLOPE_OF_ERF)), p.do("gaussian", p.x()))
+
+
+def _gaussian_slope(p: Pullback) -> Operand:
+    """−2·x·exp(−x²)"""
+    return p.do("mul", p.do("mul", -2, p.x()), p.y())
+
+
+def _gelu_bend(p: Pullback) -> Operand:
+    """gelu″ = φ(x)·(2 − x²)"""
     x = p.x()
-    root = literal(_root_of(constants.rational(2)))
-    share = p.do("mul", HALF, p.do("add", 1, p.do("erf", p.do("div", x, root))))
-    density = p.do("mul", literal(DENSITY_AT_0), p.do("exp", p.do("mul", -HALF, p.do("square", x))))
-    return p.do("add", share, p.do("mul", x, density))
+    density = p.do("mul", literal(DENSITY_AT_0), p.do("gaussian", p.do("mul", literal(ROOT_OF_HALF), x)))
+    return p.do("mul", density, p.do("sub", 2, p.do("square", x)))
 
 
-def _gelu_tanh_slope(p: Pullback) -> Operand:
-    """s(2u) + 2·x·s(2u)·s(−2u)·u′ with u = √(2/π)·(x + 0.044715·x³) and s the sigmoid: its value is x·s(2u)"""
+def _bend(p: Pullback, u: Operand, slope: Operand, bend: Operand) -> Operand:
+    """The second derivative of x·s(u), s the sigmoid: s′(u)·(2·u′ + x·(u″ − u′²·tanh(u/2)))"""
+    turned = p.do("mul", p.do("square", slope), p.do("tanh", p.do("mul", HALF, u)))
+    inner = p.do("mul", p.x(), p.do("sub", bend, turned))
+    return p.do("mul", _bell(p, u), p.do("add", p.do("mul", 2, slope), inner))
+
+
+def _silu_bend(p: Pullback) -> Operand:
+    """silu″: u is x."""
+    x = p.x()
+    inner = p.do("mul", x, p.do("tanh", p.do("mul", HALF, x)))
+    return p.do("mul", _bell(p, x), p.do("sub", 2, inner))
+
+
+def _gelu_tanh_bend(p: Pullback) -> Operand:
+    """gelu_tanh″: u = 2·√(2/π)·(x + 0.044715·x³)"""
     x = p.x()
     square = p.do("square", x)
-    doubled = literal(constants.apply("mul", constants.rational(2), SLOPE_OF_GELU_TANH))
-    u = p.do("mul", p.do("mul", doubled, x), p.do("add", 1, p.do("mul", literal(CUBIC), square)))
-    cubic = literal(constants.apply("mul", constants.rational(3), CUBIC))
-    slope = p.do("mul", doubled, p.do("add", 1, p.do("mul", cubic, square)))
-    rest = p.do("mul", p.do("mul", x, slope), p.do("sigmoid", p.do("neg", u)))
-    return p.do("mul", p.do("sigmoid", u), p.do("add", 1, rest))
-
-
-def _silu_slope(p: Pullback) -> Operand:
-    """s(x)·(1 + x·s(−x))"""
-    x = p.x()
-    rest = p.do("mul", x, p.do("sigmoid", p.do("neg", x)))
-    return p.do("mul", p.do("sigmoid", x), p.do("add", 1, rest))
+    factor = constants.apply("mul", constants.rational(2), ROOT_OF_2_BY_PI)
+    cubic, thrice = (constants.apply("mul", constants.rational(times), CUBIC) for times in (1, 3))
+    sixfold = constants.apply("mul", constants.apply("mul", constants.rational(6), CUBIC), factor)
+    u = p.do("mul", p.do("mul", literal(factor), x), p.do("add", 1, p.do("mul", literal(cubic), square)))
+    slope = p.do("mul", literal(factor), p.do("add", 1, p.do("mul", literal(thrice), square)))
+    return _bend(p, u, slope, p.do("mul", literal(sixfold), x))
 
 
 def _relu(p: Pullback) -> None:
@@ -150,7 +169,8 @@ def _div(p: Pullback) -> None:
     if p.wants(0):
         p.give_reduced(0, share)
     if p.wants(1):
-        p.give_reduced(1, p.do("neg", p.do("mul", share, p.y(), cotangent=p.beside_cotangent(0))))
+        quotient = p.do("div", p.beside(0), p.beside(1))
+        p.give_reduced(1, p.do("neg", p.do("mul", share, quotient, cotangent=p.beside_cotangent(0))))
 
 
 def _pow(p: Pullback) -> None:
@@ -170,8 +190,19 @@ def _slope_of_power(p: Pullback) -> Operand:
         if lower.value == constants.rational(-1):
             return literal(0)
         return p.do("mul", y, p.do("pow", x, lower))
-    is_flat = p.do("eq", y, 0)
-    return p.choose(is_flat, 0, p.do("mul", y, p.do("pow", x, p.do("sub", y, 1))))
+    return p.choose(p.do("eq", y, 0), 0, _slope_of_any_power(p, x, y))
+
+
+def _slope_of_any_power(p: Pullback, x: Operand, y: Operand) -> Operand:
+    """y·x^(y − 1) of one power, without the digits that rounding y − 1 costs: log x times as many.
+
+    It is y·x^y / x, with x^y as x^(y/2)·x^(y/2), since it may be out of range. From ½ to 2 y − 1 is exact, and taken;
+    so it is of x < 0, whose exponents are whole, and of 0.
+    """
+    is_exact = p.do("or", p.do("le", x, 0), p.do("and", p.do("ge", y, HALF), p.do("le", y, 2)))
+    power = p.do("pow", x, p.choose(is_exact, p.do("sub", y, 1), p.do("mul", HALF, y)))
+    product = p.do("mul", y, power)
+    return p.choose(is_exact, product, p.do("mul", product, p.do("div", power, x)))
 
 
 def _larger(comparison: str) -> Rule:
@@ -201,7 +232,7 @@ RULES: dict[str, Rule] = {
     "square": by(lambda p: p.do("mul", 2, p.x())),
     "sqrt": _sqrt,
     "rsqrt": by(_rsqrt_slope),
-    "recip": by(lambda p: p.do("neg", p.do("square", p.y()))),
+    "recip": by(lambda p: p.do("neg", p.do("square", p.do("recip", p.x())))),
     "exp": by(lambda p: p.y()),
     "expm1": by(lambda p: p.do("exp", p.x())),
     "log": _log,
@@ -213,9 +244,14 @@ RULES: dict[str, Rule] = {
     "sigmoid": by(_sigmoid_slope),
     "softplus": by(lambda p: p.do("sigmoid", p.x())),
     "relu": _relu,
-    "gelu": by(_gelu_slope),
-    "gelu_tanh": by(_gelu_tanh_slope),
-    "silu": by(_silu_slope),
+    "erfc": by(_erfc_slope),
+    "gelu": by(lambda p: p.do("gelu_slope", p.x())),
+    "gelu_tanh": by(lambda p: p.do("gelu_tanh_slope", p.x())),
+    "silu": by(lambda p: p.do("silu_slope", p.x())),
+    "gaussian": by(_gaussian_slope),
+    "gelu_slope": by(_gelu_bend),
+    "gelu_tanh_slope": by(_gelu_tanh_bend),
+    "silu_slope": by(_silu_bend),
     "add": _add,
     "sub": _sub,
     "mul": _mul,

@@ -1,4 +1,4 @@
-//! `erff`, for every argument: one program up to 0.84375, one up to 1.25, one beyond.
+//! `erff` and `erfcf`, for every argument: one program up to 0.84375, one up to 1.25, one beyond.
 
 use super::exp;
 use std::marker::PhantomData;
@@ -87,12 +87,7 @@ pub struct First<P>(PhantomData<P>);
 impl<P> Program<f32> for First<P> {
     #[inline(always)]
     fn run<const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
-        let parts = begin(x, |x| {
-            let z = x * x;
-            let r = PP0 + z * (PP1 + z * (PP2 + z * (PP3 + z * PP4)));
-            let s = 1.0 + z * (QQ1 + z * (QQ2 + z * (QQ3 + z * (QQ4 + z * QQ5))));
-            [r, s]
-        });
+        let parts = begin(x, quotient_near);
         finish(x, y, &parts, |x, [r, s]| {
             // Eightfold, so that nothing underflows. The crate does so below 2⁻²⁸, where r / s is PP0; else it is the same.
             let eightfold = 8.0 * x;
@@ -101,18 +96,22 @@ impl<P> Program<f32> for First<P> {
     }
 }
 
+/// Numerator and denominator of what the function has beyond its argument, by the argument.
+#[inline(always)]
+fn quotient_near(x: f32) -> [f32; 2] {
+    let z = x * x;
+    let r = PP0 + z * (PP1 + z * (PP2 + z * (PP3 + z * PP4)));
+    let s = 1.0 + z * (QQ1 + z * (QQ2 + z * (QQ3 + z * (QQ4 + z * QQ5))));
+    [r, s]
+}
+
 /// Of size 0.84375 to 1.25.
 pub struct Second<P>(PhantomData<P>);
 
 impl<P> Program<f32> for Second<P> {
     #[inline(always)]
     fn run<const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
-        map(x, y, |x| {
-            let s = x.abs() - 1.0;
-            let p = PA0 + s * (PA1 + s * (PA2 + s * (PA3 + s * (PA4 + s * (PA5 + s * PA6)))));
-            let q = 1.0 + s * (QA1 + s * (QA2 + s * (QA3 + s * (QA4 + s * (QA5 + s * QA6)))));
-            (1.0 - (1.0 - ERX - p / q)).copysign(x)
-        });
+        map(x, y, |x| (1.0 - complement_middle(x)).copysign(x));
     }
 }
 
@@ -122,20 +121,7 @@ pub struct Last<P>(PhantomData<P>);
 impl<P> Program<f32> for Last<P> {
     #[inline(always)]
     fn run<const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
-        let quotients = begin(x, |x| {
-            let size = bounded(x);
-            let s = 1.0 / (size * size);
-            let is_low = size < CHANGE;
-            // Of two polynomials one, by its coefficients; a 0 in front changes nothing.
-            let of = |low: f32, high: f32| if is_low { low } else { high };
-            let r = of(RA5, RB5) + s * (of(RA6, RB6) + s * of(RA7, 0.0));
-            let r = of(RA2, RB2) + s * (of(RA3, RB3) + s * (of(RA4, RB4) + s * r));
-            let r = of(RA0, RB0) + s * (of(RA1, RB1) + s * r);
-            let q = of(SA6, SB6) + s * (of(SA7, SB7) + s * of(SA8, 0.0));
-            let q = of(SA3, SB3) + s * (of(SA4, SB4) + s * (of(SA5, SB5) + s * q));
-            let q = 1.0 + s * (of(SA1, SB1) + s * (of(SA2, SB2) + s * q));
-            [r / q]
-        });
+        let quotients = begin(x, |x| [quotient_far(bounded(x))]);
         let factors = go_on(x, &quotients, |x, [quotient]| {
             let size = bounded(x);
             let z = cut(size);
@@ -150,6 +136,31 @@ impl<P> Program<f32> for Last<P> {
     }
 }
 
+/// f32he complement of the function at a size from 0.84375 to 1.25.
+#[inline(always)]
+fn complement_middle(x: f32) -> f32 {
+    let s = x.abs() - 1.0;
+    let p = PA0 + s * (PA1 + s * (PA2 + s * (PA3 + s * (PA4 + s * (PA5 + s * PA6)))));
+    let q = 1.0 + s * (QA1 + s * (QA2 + s * (QA3 + s * (QA4 + s * (QA5 + s * QA6)))));
+    1.0 - ERX - p / q
+}
+
+/// What stands in the exponent beside the square of a size from 1.25 on.
+#[inline(always)]
+fn quotient_far(size: f32) -> f32 {
+    let s = 1.0 / (size * size);
+    let is_low = size < CHANGE;
+    // Of two polynomials one, by its coefficients; a 0 in front changes nothing.
+    let of = |low: f32, high: f32| if is_low { low } else { high };
+    let r = of(RA5, RB5) + s * (of(RA6, RB6) + s * of(RA7, 0.0));
+    let r = of(RA2, RB2) + s * (of(RA3, RB3) + s * (of(RA4, RB4) + s * r));
+    let r = of(RA0, RB0) + s * (of(RA1, RB1) + s * r);
+    let q = of(SA6, SB6) + s * (of(SA7, SB7) + s * of(SA8, 0.0));
+    let q = of(SA3, SB3) + s * (of(SA4, SB4) + s * (of(SA5, SB5) + s * q));
+    let q = 1.0 + s * (of(SA1, SB1) + s * (of(SA2, SB2) + s * q));
+    r / q
+}
+
 #[inline(always)]
 fn bounded(x: f32) -> f32 {
     let size = x.abs();
@@ -160,4 +171,67 @@ fn bounded(x: f32) -> f32 {
 #[inline(always)]
 fn cut(x: f32) -> f32 {
     f32::from_bits(x.to_bits() & 0xffff_e000)
+}
+
+/// From here on the complement is 0.
+const NOTHING: f32 = 11.0;
+
+/// The complement.
+pub struct Erfc<P>(PhantomData<P>);
+
+impl<P> BySize<f32> for Erfc<P> {
+    const BOUNDS: [f32; 2] = [FIRST, SECOND];
+    type First = FirstComplement<P>;
+    type Second = SecondComplement<P>;
+    type Third = LastComplement<P>;
+}
+
+/// Of size up to 0.84375.
+pub struct FirstComplement<P>(PhantomData<P>);
+
+impl<P> Program<f32> for FirstComplement<P> {
+    #[inline(always)]
+    fn run<const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
+        map(x, y, |x| {
+            let [r, s] = quotient_near(x);
+            let y = r / s;
+            let value = x + x * y;
+            let late = 0.5 - (x - 0.5 + x * y);
+            if x < 0.25 { 1.0 - value } else { late }
+        });
+    }
+}
+
+/// Of size 0.84375 to 1.25.
+pub struct SecondComplement<P>(PhantomData<P>);
+
+impl<P> Program<f32> for SecondComplement<P> {
+    #[inline(always)]
+    fn run<const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
+        map(x, y, |x| {
+            let value = complement_middle(x);
+            if x < 0.0 { 2.0 - value } else { value }
+        });
+    }
+}
+
+/// Of size 1.25 and more.
+pub struct LastComplement<P>(PhantomData<P>);
+
+impl<P> Program<f32> for LastComplement<P> {
+    #[inline(always)]
+    fn run<const L: usize>(x: &[f32; L], y: &mut Block<f32, L>) {
+        let size = |x: f32| if x.abs() < NOTHING { x.abs() } else { NOTHING };
+        let quotients = begin(x, |x| [quotient_far(size(x))]);
+        let factors = go_on(x, &quotients, |x, [quotient]| {
+            let size = size(x);
+            let z = cut(size);
+            [exp::low(-z * z - 0.5625), exp::near(((z - size) * (z + size)) + quotient)]
+        });
+        finish(x, y, &factors, |x, [left, right]| {
+            let value = left * right / size(x);
+            let value = if x < 0.0 { 2.0 - value } else { value };
+            if x.is_nan() { x } else { value }
+        });
+    }
 }

@@ -70,6 +70,14 @@ pub fn bounded(x: f32) -> f32 {
     if x.abs() <= TINY { 1.0 + x } else { scaled }
 }
 
+/// The exponential of a number below −2, however far.
+#[inline(always)]
+pub fn low(x: f32) -> f32 {
+    // As in `exp`, nothing is computed of what gives 0.
+    let value = bounded(if x > CUT { x } else { -2.0 });
+    if x <= LEAST { 0.0 } else { value }
+}
+
 /// The exponential of a number from −40 to −2.
 #[inline(always)]
 pub fn negative(x: f32) -> f32 {
