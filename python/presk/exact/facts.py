@@ -23,6 +23,9 @@ COMPARISONS = {"gt": False, "ge": False, "lt": True, "le": True}
 MASKS = {*COMPARISONS, "and", "or", "not"}
 """Primitives that a mask is made of, whose operands' types are kept."""
 
+MOST_FACTORS = 16
+"""Different factors of a product that is looked into; a product of more is a factor itself."""
+
 Step: TypeAlias = Callable[[Frame], None]
 
 
@@ -92,8 +95,9 @@ class Facts:
         """An operand's factors, where it lies along the product as it is."""
         if not isinstance(operand, Ref) or operand.path:
             return Counter({-1: 1})
-        if operand.number in self._factors and self.lets[operand.number].type == let.type:
-            return self._factors[operand.number]
+        known = self._factors.get(operand.number)
+        if known is not None and len(known) <= MOST_FACTORS and self.lets[operand.number].type == let.type:
+            return known
         return Counter({self.same(operand.number): 1})
 
     def is_square(self, number: int) -> bool:
