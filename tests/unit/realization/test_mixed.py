@@ -9,6 +9,7 @@ import pytest
 
 import presk
 from presk.api.training import step_core
+from presk.choose.conformance.suite import narrowest
 from presk.core.bind import bind
 from presk.core.nodes import Program
 from presk.realization.mixed import expanded
@@ -111,3 +112,10 @@ def test_weights_are_read_as_they_rest() -> None:
     assert found.astype(float).tolist() == narrow.astype(float).tolist() == [[8.0, 8.0625, 8.0]]
     shifted = presk.compile(PROGRAM["Head.apply"], realize="bf16/f32")({"w": w, "b": b - 8}, x)
     assert shifted.astype(float).tolist() == [[0.0, 0.0625, 0.0]]
+
+
+def test_conformance_holds_it_to_the_band_of_bf16() -> None:
+    rule, written = presk.Realization("bf16/f32"), of("loss")
+    assert narrowest(rule) == narrowest(written) == "bf16"
+    assert narrowest(presk.Realization("f32", round={"f/%1": "bf16"})) == "bf16"
+    assert narrowest(presk.Realization("f64", storage={"f/%1": "f32"})) == "f32"

@@ -25,7 +25,7 @@ from presk.core.nodes import Program
 from presk.exact.precision import working
 from presk.exact.proving import Precision
 from presk.exact.values import ExactArray
-from presk.realization.model import Plan, Realization
+from presk.realization.model import MIXED, Plan, Realization
 from presk.run import trees
 from presk.run.backend import Backend, Entry, Executable
 from presk.run.interp import Interp
@@ -135,7 +135,9 @@ def _refused(case: Case, realization: Realization) -> Row:
 
 def narrowest(realization: Realization) -> str:
     """The narrowest float type that a realization stores anything in: its band is the one a result can be held to."""
-    stored = {realization.default, *realization.storage.values(), *realization.params.values()}
+    default = "bf16" if realization.default == MIXED else realization.default
+    said = (realization.storage, realization.round, realization.params)
+    stored = {default, *(kind for each in said for kind in each.values())}
     return next(name for name in ("bf16", "f32", "f64") if name in stored)
 
 
