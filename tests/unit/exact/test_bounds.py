@@ -61,6 +61,12 @@ SUMS = [
     "sum(sqrt(cumsum(relu(r), axis = n)))",
     "sqrt(total((r * r, abs(r))))",
     "sqrt(sum(square(r - mean(r))))",
+    "(sum(abs(r) ** 3)) ** (1 / 3)",
+    "sqrt(sum(relu(1 - (1 + r))))",
+    "sqrt(sum((x - (x + r)) * (x - (x + r))))",
+    "sum(log(maximum(1 + r, 1) + sqrt(square(maximum(1 + r, 1)) - 1)))",
+    "sum(where(abs(r) < 1, square(r) / 2, abs(r) - 0.5))",
+    "sum(where(r > 0, r / (1 + sqrt(r)), 0))",
 ]
 
 
