@@ -103,8 +103,23 @@ impl Writer {
             4 => format!("%4[{}]", self.index(4, depth)),
             5 => format!("t0[{}]", self.index(5, depth)),
             6 => {
-                let function =
-                    self.pick(&["abs", "floor", "sqrt", "exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "erf"]);
+                let function = self.pick(&[
+                    "abs",
+                    "floor",
+                    "sqrt",
+                    "exp",
+                    "expm1",
+                    "log",
+                    "log1p",
+                    "tanh",
+                    "sin",
+                    "cos",
+                    "erf",
+                    "erfc",
+                    "gaussian",
+                    "gelu",
+                    "silu_slope",
+                ]);
                 format!("{function}({})", self.real(depth - 1))
             }
             7 => format!("(-{})", self.real(depth - 1)),

@@ -133,7 +133,9 @@ def values(draw: st.DrawFn, depth: int, arithmetic: Arithmetic) -> Expression:
     two = st.tuples(inner, inner)
     types = ("bf16", "f32", "f64") if arithmetic == "f64" else ("bf16", "f32")
     conversions = st.sampled_from(types)
-    unary = st.sampled_from(("abs", "floor", "sqrt", "exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "erf"))
+    unary = st.sampled_from(
+        ("abs", "floor", "sqrt", "exp", "expm1", "log", "log1p", "tanh", "sin", "cos", "erf", "erfc", "gelu_slope")
+    )
     return draw(
         st.one_of(
             st.builds(Binary, st.sampled_from(("+", "-", "*", "/")), inner, inner),

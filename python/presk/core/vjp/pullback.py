@@ -106,6 +106,11 @@ class Pullback:
         """The quotient of a cotangent by something else."""
         return self.scope.apply("div", cotangent, divisor, cotangent=0)
 
+    @property
+    def is_marked(self) -> bool:
+        """Whether the let is a product or quotient of an adjoint itself, whose value is 0 where its cotangent is."""
+        return bool(cotangents_of(dict(self.apply.attributes)))
+
     def beside_cotangent(self, number: int) -> int | str:
         """The mark of a product of this let's cotangent, operand 0, with operand `number` of the let.
 

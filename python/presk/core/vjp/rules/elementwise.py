@@ -169,7 +169,7 @@ def _div(p: Pullback) -> None:
     if p.wants(0):
         p.give_reduced(0, share)
     if p.wants(1):
-        quotient = p.do("div", p.beside(0), p.beside(1))
+        quotient = p.y() if p.is_marked else p.do("div", p.beside(0), p.beside(1))
         p.give_reduced(1, p.do("neg", p.do("mul", share, quotient, cotangent=p.beside_cotangent(0))))
 
 
