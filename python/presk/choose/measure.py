@@ -277,7 +277,9 @@ def _real(name: str, of: Tensor, exact: ExactArray, machine: NDArray[Any]) -> Ou
     with working(exact.bits + GUARD):
         found = _Elements(balls, numbers, None if exact.certified else arb(2) ** (-exact.bits // 2))
         largest = _down(found.largest)
-        known = not any(balls) or (largest > 0 and (exact.certified or found.untold < len(numbers)))
+        known = all(ball.is_zero() for ball in balls) or (
+            largest > 0 and (exact.certified or found.untold < len(numbers))
+        )
     absolute = _deviation(of.sizes, found.absolute)
     at = found.worst()
     return OutputGap(

@@ -54,10 +54,10 @@ def test_an_exact_result_has_no_gap() -> None:
 def test_distances_are_upper_bounds_and_hardly_more(exact: Fraction, machine: float) -> None:
     found = gap([exact], np.array([machine]))
     distance = abs(Fraction(machine) - exact)
-    assert Fraction(found.absolute.worst) >= distance if math.isfinite(found.absolute.worst) else distance > 10**308
-    assert found.absolute.worst <= float(distance) * (1 + 1e-15) + 5e-324 if distance < 10**308 else True
-    if exact and math.isfinite(found.relative.worst):
-        assert Fraction(found.relative.worst) >= distance / abs(exact)
+    assert Fraction(found.by("abs")) >= distance if math.isfinite(found.by("abs")) else distance > 10**308
+    assert found.by("abs") <= float(distance) * (1 + 1e-15) + 5e-324 if distance < 10**308 else True
+    if exact and math.isfinite(found.by("rel")):
+        assert Fraction(found.by("rel")) >= distance / abs(exact)
 
 
 def test_a_ball_is_measured_from_its_far_end() -> None:
@@ -108,6 +108,28 @@ def test_what_can_not_be_told_from_zero_has_no_relative_figure() -> None:
     assert only.worst.exact == "0 ± 2e-77"
 
 
+def test_what_is_zero_exactly_is_told() -> None:
+    same = gap([Fraction(0), Fraction(0)], np.array([0.0, -0.0]))
+    assert same.by("rel") == same.by("abs") == same.by("max") == same.bound("rel") == 0
+    assert same.told
+    off = gap([Fraction(0)], np.array([1e-30]))
+    assert off.by("rel") == off.by("max") == math.inf
+    assert off.zeros == 1
+
+
+def test_midpoints_of_cancelled_terms_have_no_relative_figure() -> None:
+    def found(middle: arb, bits: int) -> OutputGap:
+        exact = ExactArray([middle], (1,), ("n",), bits)
+        (only,) = measure(real(1), exact, np.array([1e-9]))
+        assert isinstance(only, OutputGap)
+        return only
+
+    assert not found(arb(1e-70), 256).told
+    assert math.isnan(found(arb(1e-70), 256).by("rel"))
+    assert found(arb(1e-30), 256).told
+    assert found(arb(1e-30), 256).by("rel") > 1e20
+
+
 def test_the_bits_asked_for_are_those_that_the_figure_lacks() -> None:
     def wanted(ball: arb, machine: float) -> int:
         exact = ExactArray.from_numbers([ball], (1,))
@@ -136,7 +158,7 @@ def test_every_float_type_is_taken_for_its_exact_value(kind: Any) -> None:
     found = gap([THIRD], machine)
     assert found.stored == machine.dtype.name
     exact = abs(Fraction(float(machine[0])) - THIRD)
-    assert Fraction(found.absolute.worst) >= exact
+    assert Fraction(found.by("abs")) >= exact
     assert found.absolute.worst == pytest.approx(float(exact))
 
 
