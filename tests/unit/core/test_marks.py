@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from presk.check.program import check_source
+from presk.check.program import check_source, load
 from presk.core.bind import bind
 from presk.core.fact_rules import RULES
 from presk.core.printer import print_program
@@ -95,3 +97,11 @@ def test_a_contraction_keeps_its_mark_where_its_factor_may_be_no_number() -> Non
     entry = "grad(f, wrt = 1)"
     assert marks("fn f(x: real[2, k: 3], w: real[k: 3, 4]) -> real { sum(relu(dot(log(x), w))) }", entry) != []
     assert marks("fn f(x: real[2, k: 3], w: real[k: 3, 4]) -> real { sum(relu(dot(tanh(x), w))) }", entry) == []
+
+
+@pytest.mark.parametrize(("name", "dims"), [("minigpt", {"batch": 2}), ("llama", {"batch": 2, "S": 8})])
+def test_a_gpt_keeps_none(name: str, dims: dict[str, int]) -> None:
+    path = Path(__file__).resolve().parents[3] / "examples" / name / f"{name}.psk"
+    checked = load(path)
+    assert "cotangent =" not in print_program(bind(checked, "grad(loss)", dims=dims))
+    assert "cotangent =" in print_program(bind(checked, "grad(loss)", dims=dims, simplified=False))
