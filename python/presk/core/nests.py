@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
+from heapq import heappop, heappush
 
 from presk.core.links import Extents, Link, Links, Part, Parts, Place, Reduced, Same, links_of, reduced_axes
 from presk.core.nodes import Apply, Let, Ref
@@ -51,6 +53,15 @@ class Scope:
     again: frozenset[int] = frozenset()
     pinned: frozenset[int] = frozenset()
 
+    @cached_property
+    def read_by(self) -> Mapping[int, tuple[int, ...]]:
+        """The lets that each let reads, as `readers` has it the other way round."""
+        found: dict[int, list[int]] = {}
+        for number, readers in self.readers.items():
+            for reader in readers:
+                found.setdefault(reader, []).append(number)
+        return {reader: tuple(numbers) for reader, numbers in found.items()}
+
     def links(self, number: int) -> Links:
         """The links of a let's operands."""
         return links_of(self.lets[number], self.types)
@@ -88,6 +99,9 @@ class Nest:
     free: set[int] = field(default_factory=set[int])
     computed: set[tuple[int, Places | None]] = field(default_factory=set[tuple[int, "Places | None"]])
     rows: int = 0
+    queue: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """A heap of what may join, the last lets first: a member reads it, or the last of its readers joined."""
+    queued: set[int] = field(default_factory=set[int])
 
     def copy(self) -> Nest:
         """A nest that grows on its own from here."""
@@ -104,6 +118,8 @@ class Nest:
             set(self.free),
             set(self.computed),
             self.rows,
+            list(self.queue),
+            set(self.queued),
         )
 
     @property
@@ -125,29 +141,53 @@ class Nest:
         """The nest with all that may join it, itself or a copy of it."""
         nest = self
         while True:
-            waiting = nest.candidates()
-            if any(nest.admit(number, places) for number, places in waiting):
+            if nest.admit_next():
                 continue
-            best = nest.divided(waiting) if nest.inner is None else None
+            best = nest.divided(nest.candidates()) if nest.inner is None else None
             if best is None:
                 return nest
             nest = best
 
+    def admit_next(self) -> bool:
+        """Takes in the last let that may join; whether one did. What can't join yet is tried again after the next."""
+        left: list[int] = []
+        joined = False
+        while self.queue and not joined:
+            _, number = heappop(self.queue)
+            self.queued.discard(number)
+            if Ref(number) not in self.reads or not self.may_join(number):
+                continue
+            place = self.one_place(number)
+            joined = place is not None and self.admit(number, place)
+            if not joined:
+                left.append(number)
+        for number in left:
+            self.wait(number)
+        return joined
+
+    def wait(self, number: int) -> None:
+        """Puts a let where it is looked at as one that may join."""
+        if number not in self.queued and number in self.scope.order:
+            self.queued.add(number)
+            heappush(self.queue, (-self.scope.order[number], number))
+
     def candidates(self) -> list[tuple[int, Places]]:
         """Lets all of whose readers are in the nest and read them at one place, last ones first."""
-        found: list[tuple[int, Places]] = []
-        for ref, places in self.reads.items():
-            number = ref.number
-            if ref.path or number in self.places or number not in self.scope.readers or number in self.scope.free:
-                continue
-            has_all = number in self.scope.again or self.scope.readers[number] <= self.places.keys()
-            if not has_all or number in self.scope.pinned or len(places) != 1:
-                continue
-            place = next(iter(places))
-            if place is not None and isinstance(self.scope.lets[number].value, Apply):
-                if self.scope.role(number) in SHARED:
-                    found.append((number, place))
-        return sorted(found, key=lambda each: -self.scope.order[each[0]])
+        found = ((number, self.one_place(number)) for _, number in sorted(self.queue) if self.may_join(number))
+        return [(number, place) for number, place in found if place is not None]
+
+    def one_place(self, number: int) -> Places | None:
+        """Where all readers in the nest read a let; None where they read it at several places."""
+        places = self.reads.get(Ref(number), set())
+        return next(iter(places)) if len(places) == 1 else None
+
+    def may_join(self, number: int) -> bool:
+        """Whether all readers of a let are in the nest, and it is one of those that nests hold."""
+        scope = self.scope
+        if number in self.places or number not in scope.readers or number in scope.free or number in scope.pinned:
+            return False
+        has_all = number in scope.again or scope.readers[number] <= self.places.keys()
+        return has_all and isinstance(scope.lets[number].value, Apply) and scope.role(number) in SHARED
 
     def divided(self, waiting: Iterable[tuple[int, Places]]) -> Nest | None:
         """The nest with O chosen so that the most joins it; None where nothing would.
@@ -187,6 +227,8 @@ class Nest:
         self.places[number] = places
         self.reads.pop(Ref(number), None)  # looked at in vain from now on
         self.reduced[number] = rows
+        for read in self.scope.read_by.get(number, ()):
+            self.wait(read)
         self.learn(Ref(number), places)
         self.read_operands(number, rows)
         return True
@@ -257,6 +299,7 @@ class Nest:
                     self.learn(ref, where)
                 if ref.number not in self.scope.free or ref.path:
                     self.reads.setdefault(ref, set()).add(where)
+                    self.wait(ref.number)
                 elif (ref.number, where) not in self.computed:
                     self.computed.add((ref.number, where))
                     self.free.add(ref.number)

@@ -49,6 +49,7 @@ from presk.shapes.types import (
     TreeVariable,
     TupleOf,
     Type,
+    field_of,
     fields_of,
     leaves,
     show,
@@ -100,7 +101,7 @@ def literal_type(literal: Literal) -> Tensor:
 def component(tree: Type, path: tuple[str, ...]) -> Type:
     """The type of the component at `path`. Raises Misfit (E2001)."""
     for name in path:
-        found = dict(fields_of(tree) or ()).get(name)
+        found = field_of(tree, name)
         if found is None:
             raise Misfit("E2001", f"{show(tree)} has no component `{name}`")
         tree = found

@@ -211,6 +211,10 @@ def stack(element: Type, count: Poly, name: str | None = None) -> Type:
             return Stacked(element, count)
 
 
+LONGEST_PLACE = 9
+"""Digits of a place in a tuple at most."""
+
+
 def fields_of(tree: Type) -> tuple[tuple[str, Type], ...] | None:
     """Names and types of a tree's fields (a tuple's are `0`, `1` …), stacked ones included; None for other types."""
     match tree:
@@ -221,6 +225,24 @@ def fields_of(tree: Type) -> tuple[tuple[str, Type], ...] | None:
         case Stacked(element, count):
             fields = fields_of(element)
             return None if fields is None else tuple((name, stack(each, count)) for name, each in fields)
+        case Tensor() | TreeVariable():
+            return None
+
+
+def field_of(tree: Type, name: str) -> Type | None:
+    """The type of one field, as `fields_of` has it, without those of the others; None where there is no such field."""
+    match tree:
+        case RecordOf(fields) | ModuleOf(fields=fields):
+            for field, each in fields:
+                if field == name:
+                    return each
+            return None
+        case TupleOf(items):
+            at = int(name) if name.isascii() and name.isdecimal() and len(name) <= LONGEST_PLACE else len(items)
+            return items[at] if at < len(items) and str(at) == name else None
+        case Stacked(element, count):
+            found = field_of(element, name)
+            return None if found is None else stack(found, count)
         case Tensor() | TreeVariable():
             return None
 

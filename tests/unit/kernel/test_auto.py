@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -51,7 +52,10 @@ def recorded(program: Program, machine: Machine, kind: str = "f32", fma: bool = 
 
 
 def layout(program: Program, machine: Machine = ONE, kind: str = "f32", fma: bool = False) -> Layout:
-    return recorded(program, machine, kind, fma)[1].layout
+    """What is chosen for the loops; on one worker a long nest says that it isn't divided."""
+    found = recorded(program, machine, kind, fma)[1].layout
+    assert found.split in (None, "none") or machine.threads > 1
+    return replace(found, split=None) if found.split == "none" else found
 
 
 def tiled(tile: tuple[int, int], lanes: int, pack: bool | str = False, **more: object) -> Layout:
@@ -126,7 +130,8 @@ def test_integers_with_scales_stay_where_they_lie() -> None:
                 f"%0 x : real[i: {i}, k: 512], %1 w : real[k: 512, j: 2048]", f"i: {i}, j: 2048", "dot(%0, %1)"
             )
             record(program, choices(quantised, Plan("auto"), program, LONG), chosen=found)
-            assert next(iter(found.values()))[-1].layout == wanted
+            made = next(iter(found.values()))[-1].layout
+            assert replace(made, split=None) == wanted
 
 
 def test_workers_divide_a_row_of_columns() -> None:

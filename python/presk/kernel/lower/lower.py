@@ -13,6 +13,7 @@ from threading import Lock
 from presk.core.groups import Group
 from presk.core.nodes import Body, Function, Loop, MapTrees, Ref
 from presk.core.sites import known_as
+from presk.kernel.limits import BUFFERS
 from presk.kernel.lower import auto
 from presk.kernel.lower.runs import laid_in_runs
 from presk.kernel.lower.table import RULES, Rule
@@ -20,7 +21,7 @@ from presk.kernel.lower.task import Task
 from presk.kernel.lowered import Layout, Lowered, Machine, SiteChoice
 from presk.kernel.nodes import Element
 from presk.shapes.types import Type
-from presk.text.diagnostics import InternalError
+from presk.text.diagnostics import InternalError, fail
 
 FUNCTIONS_KEPT = 16
 """Functions whose types are kept: a function is lowered group by group."""
@@ -53,6 +54,9 @@ def lower(
     lets = {let.number: let for let in body.lets}
     after, after_choice = following or (None, None)
     task = Task(known_as(function), lets, types_of(function), group, elements, choice, layout, after, after_choice)
+    if len(elements) > BUFFERS:
+        message = f"`{task.site}` reads {len(elements)} tensors, and a kernel reads at most {BUFFERS}"
+        raise fail("E9206", message, hint="stack them, or let a function take a part: a call has its own kernels")
     primitive = task.apply(task.root).primitive
     rule = RULES.get(primitive)
     if rule is None:

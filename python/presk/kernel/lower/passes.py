@@ -15,10 +15,13 @@ from dataclasses import dataclass, field
 from presk.kernel.lower.code import Code
 from presk.kernel.lower.graph import Graph
 from presk.kernel.nodes import Access, Axis, Buffer, BufferType, Element, Expression, Load, Variable
-from presk.text.diagnostics import InternalError
+from presk.text.diagnostics import InternalError, fail
 
 LARGEST_ROW = 1 << 26
 """Bytes of a row that is kept in scratch; a longer one is computed again."""
+
+MOST_PASSES = 256
+"""Passes of one kernel: some 120 softmaxes in a chain. Planning takes time with their square."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,13 @@ class Passes:
         for root in stored:
             if self.graph[root.node].inner:
                 pass_at(self.graph[root.node].stage, natural).stored.append(root)
+        if len(found) > MOST_PASSES:
+            message = (
+                f"a chain of rows' sums and extremes takes {len(found)} passes, and a kernel has at most {MOST_PASSES}"
+            )
+            raise fail(
+                "E9206", message, hint="a `fold` over its rounds has a kernel for each, and so has a function's call"
+            )
         # What a pass under a guard keeps isn't there where it wasn't run: it comes last of its stage.
         passes = sorted(found.values(), key=lambda each: (each.stage, each.guard is not None))
         for each in passes:
@@ -157,9 +167,13 @@ class Passes:
             count *= axis.size
         bytes_of_row = count * (8 if self.code.arithmetic == "f64" else 4)
         index = tuple(self.counters[self.outer :])
+        having_of = [set(each.wanted) for each in passes]
+        first: dict[int, int] = {}  # the place of the first pass that wants what is kept: it computes it
         for number in range(len(self.graph.nodes) - 1, -1, -1):
-            having = [each for each in passes if number in each.wanted]
-            if len(having) < 2 or not self.graph[number].dear or having[0].guard is not None:
+            if not self.graph[number].dear:
+                continue
+            having = [at for at, wanted in enumerate(having_of) if number in wanted]
+            if len(having) < 2 or passes[having[0]].guard is not None:
                 continue
             if number == in_output:
                 self.kept[number] = (stored[0].buffer, stored[0].index)
@@ -167,9 +181,11 @@ class Passes:
                 self.kept[number] = (self.code.scratch(BufferType(Element(self.code.arithmetic), tuple(row))), index)
             else:
                 continue
-            for each in having[1:]:
-                early = {kept for kept in self.kept if any(kept in one.wanted for one in passes[: passes.index(each)])}
-                each.wanted = self.wanted(each, frozenset(early))
+            first[number] = having[0]
+            for at in having[1:]:
+                early = frozenset(kept for kept in self.kept if first[kept] < at)
+                passes[at].wanted = self.wanted(passes[at], early)
+                having_of[at] = set(passes[at].wanted)
 
     def count(self, passes: Sequence[Pass], stored: Sequence[Stored]) -> None:
         """Counts the readers of each node at O, and notes those read within the inner loops."""

@@ -231,24 +231,26 @@ class _Plan:
 
     def _stored(self) -> set[Buffer]:
         """The buffers a round stores to, but for one whose element at hand it loads, then stores, and no other."""
-        found = {each.access.buffer for each in self.loop.body if isinstance(each, Store)}
-        return {each for each in found if not self._is_in_place(each)}
-
-    def _is_in_place(self, buffer: Buffer) -> bool:
-        loaded: list[Access] = []
-        store: Access | None = None
+        stores: dict[Buffer, Access] = {}
+        loads: dict[Buffer, set[Access]] = {}
+        spoiled: set[Buffer] = set()  # loaded after it was stored to, or stored to twice
         for statement in self.loop.body:
-            values = [each for value in values_of(statement) for each in visited(value)]
-            found = [each.access for each in values if isinstance(each, Load) and each.access.buffer == buffer]
-            if found and store is not None:
-                return False
-            loaded += found
-            if isinstance(statement, Store) and statement.access.buffer == buffer:
-                if store is not None:
-                    return False
-                store = statement.access
+            for value in values_of(statement):
+                for each in visited(value):
+                    if isinstance(each, Load):
+                        loads.setdefault(each.access.buffer, set()).add(each.access)
+                        if each.access.buffer in stores:
+                            spoiled.add(each.access.buffer)
+            if isinstance(statement, Store):
+                if statement.access.buffer in stores:
+                    spoiled.add(statement.access.buffer)
+                stores[statement.access.buffer] = statement.access
         moving = {self.counter, *self.assigned}
-        return store is not None and self._is_along(store, moving) and all(each == store for each in loaded)
+
+        def is_in_place(buffer: Buffer, store: Access) -> bool:
+            return self._is_along(store, moving) and loads.get(buffer, {store}) == {store}
+
+        return {buffer for buffer, store in stores.items() if buffer in spoiled or not is_in_place(buffer, store)}
 
     def _definitions(self) -> Mapping[Variable, Expression]:
         """The variables each round assigns once, before any reading, from what its own round alone decides."""

@@ -31,9 +31,12 @@ from presk.kernel.nodes import (
     Unary,
 )
 
+MOST_WAYS = 16
+"""Inputs whose buffers are offered for the output: each is a kernel of its own, and the host takes one of them."""
+
 
 def in_place(launch: Launch, output: Ref, elements: Mapping[Ref, Element]) -> tuple[InPlace, ...]:
-    """For each input whose buffer the launch's one output may take, the launch that does so.
+    """For each input whose buffer the launch's one output may take, the launch that does so; MOST_WAYS at most.
 
     `elements` is how the host holds the inputs: what is converted at the kernel's edge is a copy.
     """
@@ -57,6 +60,8 @@ def in_place(launch: Launch, output: Ref, elements: Mapping[Ref, Element]) -> tu
             load.buffer == Buffer("%", number) for load in everywhere
         ):
             ways.append(InPlace(output, source, (sharing(launch, number),)))
+            if len(ways) == MOST_WAYS:
+                break
     return tuple(ways)
 
 

@@ -9,6 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import cast
 
+import numpy as np
+from numpy.typing import NDArray
+
 from presk.kernel.nodes import Element
 from presk.run.record.coalesce import moved, names
 from presk.run.record.schedule import Name, Region, Repeat, Step, Swap, View
@@ -41,21 +44,28 @@ def place(
     kept = sorted(lives, key=lambda name: name.number)
     numbers = {name: Name("a", at) for at, name in enumerate(kept)}
     offsets: dict[Name, int] = {}
-    placed: list[tuple[int, int, int, int]] = []
+    placed = np.zeros((4, 0), np.int64)
     for name in sorted(kept, key=lambda each: (-_bytes(regions[each.number]), each.number)):
         first, last = groups[name]
         size = _bytes(regions[name.number])
-        taken = sorted((low, high) for low, high, begin, end in placed if begin <= last and first <= end)
-        offset = 0
-        for low, high in taken:
-            if offset + size <= low:
-                break
-            offset = max(offset, high)
-        offsets[name] = offset
-        placed.append((offset, offset + size, first, last))
-    arena = max((high for _, high, _, _ in placed), default=0)
+        offsets[name] = offset = _lowest(placed, size, first, last)
+        row = int(np.searchsorted(placed[0], offset))
+        placed = np.insert(placed, row, (offset, offset + size, first, last), axis=1)
+    arena = int(placed[1].max(initial=0))
     found = tuple(Region(*regions[name.number], offsets[name]) for name in kept)
     return found, arena, tuple(_renamed(step, numbers) for step in steps)
+
+
+def _lowest(placed: NDArray[np.int64], size: int, first: int, last: int) -> int:
+    """The lowest offset with so much room from one step to another, beside what has its place.
+
+    `placed` has a column for each: its offset, by which they are in order, its end, and the steps of its life.
+    """
+    low, high, begin, end = placed
+    at_once = (begin <= last) & (first <= end)
+    ends = np.maximum.accumulate(np.concatenate(([0], high[at_once])))
+    fits = np.flatnonzero(ends[:-1] + size <= low[at_once])
+    return int(ends[fits[0]] if fits.size else ends[-1])
 
 
 def _bytes(region: tuple[Element, int]) -> int:
