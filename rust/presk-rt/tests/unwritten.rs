@@ -124,7 +124,8 @@ fn a_call_that_takes_absurdly_long_is_refused_before_it_starts() {
         (format!("loop l0 in 0..2000000 {{\nloop l1 in 0..2000000 {{\n{launch}\n}}\n}}"), kernel, "steps"),
         (launch.to_owned(), slow, "operations"),
         (
-            "loop l0 in 0..1099511627775 {\nuniform 0.0 1.0 [4] f32 key \"s\" \"p\" [] -> (o0)\n}".to_owned(),
+            "loop l0 in 0..1099511627775 {\nuniform 0.0 1.0 within 0.0 1.0 [4] f32 key \"s\" \"p\" [] -> (o0)\n}"
+                .to_owned(),
             kernel,
             "steps",
         ),
@@ -136,4 +137,21 @@ fn a_call_that_takes_absurdly_long_is_refused_before_it_starts() {
     }
     let dead = format!("loop l0 in 0..0 {{\nloop l1 in 0..281474976710656 {{\n{launch}\n}}\n}}");
     verify(&read(&schedule("arena 0 bytes", &dead, kernel)).unwrap()).unwrap();
+}
+
+/// What lowering and recording make is proven, so that nothing is cleared where time counts (tests/schedule is of them).
+#[test]
+fn schedules_as_they_are_recorded_are_proven() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/schedule");
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).expect("the folder of schedules") {
+        let path = entry.expect("an entry").path();
+        let schedule = read(&std::fs::read_to_string(&path).expect("a file")).expect("it reads");
+        assert!(verify(&schedule).expect("it is safe").writes_before_it_reads, "{}", path.display());
+        for kernel in &schedule.kernels {
+            assert!(presk_kernel::written::unwritten(kernel, None).is_nothing(), "{}: {}", path.display(), kernel.name);
+        }
+        count += 1;
+    }
+    assert!(count > 30, "{count} schedules");
 }
