@@ -114,6 +114,31 @@ fn what_is_written_before_it_is_read_is_proven() {
 }
 
 #[test]
+fn a_state_in_its_stack_is_written_by_the_round_before() {
+    let kernel =
+        "kernel add (%0 : f32[4], %1 : f32[4]) -> %2 : f32[4] {\nfor i0 in 0..4 {\n%2[i0] = (%0[i0] + %1[i0])\n}\n}\n";
+    let copy = |from: &str, to: &str| format!("copy 4 f32 ({from}) -> ({to})");
+    let add = |left: &str, right: &str, to: &str| format!("launch k0 add ({left}, {right}) -> ({to}) \"f\"");
+    let in_stack = |back: &str, before: &str, round: &str| {
+        format!("{before}\nloop l0 in 0..2 {back}{{\n{round}\n}}\n{}", copy("a0 + 4", "o0"))
+    };
+    let cases = [
+        // State in its stack, forward and backward; begun, and not begun; begun at another place.
+        (true, in_stack("", &copy("h0", "a0"), &add("a0 + 4*l0", "h0", "a0 + 4*l0 + 4"))),
+        (false, in_stack("", "", &add("a0 + 4*l0", "h0", "a0 + 4*l0 + 4"))),
+        (false, in_stack("", &copy("h0", "a0 + 4"), &add("a0 + 4*l0", "h0", "a0 + 4*l0 + 4"))),
+        (true, in_stack("reversed ", &copy("h0", "a0 + 8"), &add("a0 + 4*l0 + 4", "h0", "a0 + 4*l0"))),
+        (false, in_stack("reversed ", &copy("h0", "a0 + 4"), &add("a0 + 4*l0 + 4", "h0", "a0 + 4*l0"))),
+        // The state of the round after this one.
+        (false, in_stack("reversed ", &copy("h0", "a0"), &add("a0 + 4*l0", "h0", "a0 + 4*l0 + 4"))),
+    ];
+    for (expected, steps) in cases {
+        let schedule = read(&schedule("arena 48 bytes\nbuffer a0 : f32[12] at 0", &steps, kernel)).expect("it reads");
+        assert_eq!(verify(&schedule).expect("it is verified").writes_before_it_reads, expected, "{steps}");
+    }
+}
+
+#[test]
 fn a_call_that_takes_absurdly_long_is_refused_before_it_starts() {
     let kernel = "kernel k (%0 : f32[4]) -> %1 : f32[4] {\nfor i0 in 0..4 {\n%1[i0] = %0[i0]\n}\n}\n";
     let launch = "launch k0 k (h0) -> (o0) \"f\"";

@@ -245,7 +245,9 @@ impl Proof<'_> {
         self.touched(&each.steps, &mut written, &mut swapped);
         let classes: BTreeSet<u32> = written.iter().map(|&number| self.buffers.class_of(number)).collect();
         classes.into_iter().for_each(|class| self.rob(class));
+        let carried = self.carried(each, &swapped);
         self.loops.push((each.counter, each.trips));
+        carried.into_iter().for_each(|(number, range)| self.add(number, range));
         if swapped.is_empty() {
             self.steps(&each.steps);
         } else {
@@ -259,6 +261,36 @@ impl Proof<'_> {
                 }
             }
         }
+    }
+
+    /// What each round finds written: by induction the place that the round before wrote, where that of the first round has
+    /// been written before the loop. So a state that lives in its stack is read where the last round left it.
+    fn carried(&self, each: &Loop, swapped: &BTreeSet<u32>) -> Vec<(u32, Range)> {
+        let mut found = Vec::new();
+        for (view, count) in each.steps.iter().flat_map(|step| self.views(&step.kind).1) {
+            let number = view.buffer.number;
+            if view.buffer.space != Space::Arena || count == 0 || swapped.contains(&number) {
+                continue;
+            }
+            let mut range = Range::of(view, count);
+            let Some(&stride) = range.strides.get(&each.counter) else { continue };
+            let before = if each.reversed { range.start.checked_add(stride) } else { range.start.checked_sub(stride) };
+            let Some(start) = before else { continue };
+            range.start = start;
+            let mut first = range.clone();
+            first.strides.remove(&each.counter);
+            if each.reversed {
+                let Some(last) = stride.checked_mul(each.trips - 1).and_then(|all| start.checked_add(all)) else {
+                    continue;
+                };
+                first.start = last;
+            }
+            let known = self.known.ranges.get(&number);
+            if known.is_some_and(|known| known.iter().any(|known| known.holds(&first, &self.loops))) {
+                found.push((number, range));
+            }
+        }
+        found
     }
 
     /// A loop of which rounds leave other buffers under a name than they find: each begins with what every one leaves.
