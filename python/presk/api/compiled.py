@@ -39,6 +39,7 @@ from presk.run import registry, trees
 from presk.run.backend import Executable
 from presk.run.initial import draw_parameters
 from presk.run.machine import require_threads
+from presk.run.memory import within_memory
 from presk.run.mode import in_standard_mode
 from presk.run.synthesis import synthesize
 from presk.shapes.types import ModuleOf, Type
@@ -86,6 +87,7 @@ class Compiled:
                 return result
         return self._converted(args, named, seed, step, row_offset)
 
+    @within_memory
     @in_standard_mode
     def _converted(self, args: tuple[Any, ...], named: dict[str, Any], seed: int, step: int, row_offset: int) -> Any:
         """A call whose arguments are to be converted, or that meets its shapes for the first time."""
@@ -121,6 +123,7 @@ class Compiled:
             raise fail("E6034", f"`{self.entry.name}` binds its first parameters, {expected}; others were given")
         return Bound(self._specializer, trees.map_leaves(self._specializer.match(values, sizes).values, copied), sizes)
 
+    @within_memory
     @in_standard_mode
     def init(self, seed: int = 0) -> Any:
         """Initial parameters of the entry's module: a tree of f64 arrays, drawn from the module's initializers.
@@ -138,6 +141,7 @@ class Compiled:
         drawn = {each.name: self._draw(each, self._signature.bound_module(each, dims), seed) for each in modules}
         return drawn if len(drawn) > 1 else drawn[modules[0].name]
 
+    @within_memory
     @in_standard_mode
     def synthesize(self, /, *args: Any, seed: int = 0, **named: Any) -> dict[str, Any]:
         """A value for every data parameter: those given, defaults, modules as `init` draws them, the rest made up.
@@ -325,6 +329,7 @@ class Bound:
                 return result
         return self._converted(args, named, seed, step, row_offset)
 
+    @within_memory
     @in_standard_mode
     def _converted(self, args: tuple[Any, ...], named: dict[str, Any], seed: int, step: int, row_offset: int) -> Any:
         """A call whose arguments are to be converted, or that meets its shapes for the first time."""

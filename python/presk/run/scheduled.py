@@ -8,7 +8,6 @@ a name, which is also what the extension knows its compiler by.
 from __future__ import annotations
 
 import operator
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
@@ -24,6 +23,8 @@ from presk.realization.resolve import require_workers
 from presk.run import arguments, machine
 from presk.run.arguments import Array, Bough, bough, grown
 from presk.run.backend import Backend, Entry, Executable, Value
+from presk.run.memory import refused_memory, require_memory
+from presk.run.record.arena import BITS
 from presk.run.record.bound import Divided, divide
 from presk.run.record.choices import choices
 from presk.run.record.recorder import record
@@ -81,7 +82,7 @@ class ScheduledBackend(Backend):
         with _native.StandardMode():
             said = choices(realization, plan or Plan(), entry.program, machine.planned_for(count), donate)
             schedule = record(entry.program, said, donate, chosen)
-            require_memory(entry.name, schedule.arena)
+            require_memory(entry.name, schedule.arena, _own_bytes(schedule))
             made = _compiled(print_schedule(schedule), self.compile)
         plans, tree = _plans(entry, schedule), bough(entry.program.entry.result)
         return ScheduledExecutable(self, entry, schedule, made, count, plans, tree, chosen)
@@ -99,12 +100,9 @@ def require_values(entry: Entry) -> None:
                 raise no_nat((parameter.name or "", *path))
 
 
-def require_memory(name: str, arena: int) -> None:
-    """E9004 where an arena of so many bytes is larger than the machine's memory."""
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    if arena > memory:
-        sentence = f"`{name}` needs {arena} bytes beside its arguments and results, and this machine has {memory}"
-        raise fail("E9004", sentence, hint="smaller dimensions or a narrower realization")
+def _own_bytes(schedule: Schedule) -> int:
+    """Bytes of the results that are new arrays."""
+    return sum((prod(o.shape) * BITS[o.element.kind] + 7) // 8 for o in schedule.outputs if o.shares is None)
 
 
 def _plans(entry: Entry, schedule: Schedule) -> tuple[tuple[str, arguments.Plan], ...]:
@@ -237,13 +235,16 @@ class ScheduledExecutable(Executable):
             raise diagnostic(None, *error.args) from None
 
     def _run(self, run: Callable[..., Result], inputs: list[Array], seed: int, step: int, row_offset: int) -> Result:
-        return run(
-            inputs,
-            seed=_coordinate("the seed", seed),
-            step=_coordinate("the step", step),
-            row_offset=_coordinate("the row offset", row_offset),
-            threads=self.threads,
-        )
+        try:
+            return run(
+                inputs,
+                seed=_coordinate("the seed", seed),
+                step=_coordinate("the step", step),
+                row_offset=_coordinate("the row offset", row_offset),
+                threads=self.threads,
+            )
+        except MemoryError as error:
+            raise refused_memory(error) from None
 
     def _kept(self, number: int, array: Array) -> Array:
         taken = diagnosed(None, lambda: self.runner.take(number, array))
