@@ -85,7 +85,7 @@ def test_machine_code_under_its_lines(presk: Run, program: Path) -> None:
 
 def test_clif_of_each_kernel(presk: Run, program: Path) -> None:
     answer = presk("dump", program, *ENTRY, "--stage", "clif", "--realize", "f64")
-    assert answer.out.count("function u0:0(i64, i64, i64, i64)") == answer.out.count(";; kernel ") == 2
+    assert answer.out.count("function u0:0(i64, i64, i64, i64, i64)") == answer.out.count(";; kernel ") == 2
     assert "fmul" in answer.out and "f64" in answer.out
 
 
@@ -101,6 +101,6 @@ def test_code_for_another_architecture_is_shown_and_not_run(
     monkeypatch.setenv("PRESK_ISA", "aarch64")
     answer = presk("dump", program, *ENTRY, "--stage", "asm")
     assert answer.code == 0 and "fmul s" in answer.out
-    assert "function u0:0(i64, i64, i64, i64)" in presk("dump", program, *ENTRY, "--stage", "clif").out
+    assert "function u0:0(i64, i64, i64, i64, i64)" in presk("dump", program, *ENTRY, "--stage", "clif").out
     if platform.machine() != "aarch64":
         assert "E9218" in presk("run", program, *ENTRY, "--backend", "native").err

@@ -177,7 +177,7 @@ def test_run_says_nothing_on_stderr(presk: Run, program: Path) -> None:
     ],
 )
 def test_an_option_that_cannot_apply_is_a_usage_error(presk: Run, program: Path, arguments: tuple[str, ...]) -> None:
-    answer = presk("run", program, *ENTRY, "--dim", "n=1", *arguments)
+    answer = presk("run", program, *ENTRY, *arguments)
     assert answer.code == 2
     assert answer.out == ""
     assert "Usage: presk run" in answer.err

@@ -21,7 +21,7 @@ COMMANDS = {
     "bench": "Time calls of an entry on every backend, in f64, f32 and bf16.",
     "gap": "Measure how far a call is from the exact result.",
     "conformance": "Measure every primitive and example against the exact reference.",
-    "realize": "Write a realization out for an entry, site by site.",
+    "realize": "Write a realization out for an entry.",
     "quantize": "Quantise weights to integers with scales.",
     "hash": "Print the hash of a result's, checkpoint's or program's content.",
     "diff": "Compare two results bit by bit.",

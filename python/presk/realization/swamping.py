@@ -189,7 +189,9 @@ def _named(apply: Apply, operands: list[Type]) -> int:
     (out,) = take_names(attributes, "out")
     sizes: dict[str, int] = {}
     for labels, operand in zip(take_names(attributes, "labels"), operands, strict=True):
-        sizes |= dict(zip(labels, _sizes(operand), strict=True))
+        assert isinstance(operand, Tensor), "a contraction takes tensors"
+        axes = zip(labels, operand.axes, strict=True)
+        sizes |= {label: axis.size.whole or 0 for label, axis in axes if not isinstance(axis, Run)}
     return prod(size for label, size in sizes.items() if label not in out)
 
 

@@ -76,7 +76,9 @@ def test_parameters_begin_as_init_of_an_entry_draws_them() -> None:
 
     checked = linear()
     drawn = presk.compile(presk.loads(LINEAR)["loss"], dims={"I": 2, "O": 1, "batch": 4}).init(seed=3)
-    for (path, leaf), (_, other) in zip(trees.leaves(initial(task(checked), 3)), trees.leaves(drawn), strict=True):
+    for (path, leaf), (_, other) in zip(
+        trees.leaves(initial(task(checked), 3, lambda _: "f32")), trees.leaves(drawn), strict=True
+    ):
         assert leaf.tobytes() == other.tobytes(), path
 
 

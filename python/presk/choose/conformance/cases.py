@@ -146,7 +146,12 @@ SIZES: Mapping[str, tuple[Mapping[str, int], Entries]] = {
     "regression/regression.psk": ({}, {"Net.apply": {"batch": 8}, "loss": {"batch": 8}}),
     "classifier/classifier.psk": (
         {},
-        {"Classifier.apply": {"batch": 8}, "loss": {"batch": 8}, "probabilities": {"batch": 8}},
+        {
+            "Classifier.apply": {"batch": 8},
+            "loss": {"batch": 8},
+            "probabilities": {"batch": 8},
+            "classify": {"batch": 8},
+        },
     ),
     "minigpt/minigpt.psk": (
         {},
